@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every linter, each over the whole tree; all of them run, and the exit status says whether one complained.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 2
 bin=$PWD/.venv/bin
 export PATH="$bin:$PATH" ANSIBLE_NOCOLOR=1
 failed=()

@@ -1,4 +1,4 @@
-"""The driver of `make demo`: what it reads, what it says, and what it leaves behind when it is interrupted."""
+"""The driver of `make demo`: what it reads, says, and leaves behind when it is interrupted."""
 
 import json
 import os
@@ -15,10 +15,10 @@ from tools import demo
 
 RECAP = textwrap.dedent("""\
     PLAY RECAP *********************************************************************
-    head                       : ok=21   changed=3    unreachable=0    failed=0    skipped=2    rescued=0    ignored=0
-    localhost                  : ok=4    changed=1    unreachable=0    failed=0    skipped=0    rescued=0    ignored=0
-    mac1                       : ok=40   changed=12   unreachable=0    failed=1    skipped=2    rescued=0    ignored=0
-    mac2                       : ok=1    changed=0    unreachable=1    failed=0    skipped=0    rescued=0    ignored=0
+    head                       : ok=21   changed=3    unreachable=0    failed=0
+    localhost                  : ok=4    changed=1    unreachable=0    failed=0
+    mac1                       : ok=40   changed=12   unreachable=0    failed=1
+    mac2                       : ok=1    changed=0    unreachable=1    failed=0
     """)
 
 
