@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 profile=${1:-}
-packages=(podman runc netavark aardvark-dns mmdebstrap iproute2 openssh-client iputils-ping python3-venv ca-certificates shellcheck)
+packages=(podman runc netavark aardvark-dns mmdebstrap iproute2 openssh-client iputils-ping python3-venv ca-certificates shellcheck g++)
 case "$profile" in
   python | rack | local) ;;
   *)
