@@ -16,7 +16,7 @@ SHAPES = [(1, 1, 1), (1, 40, 3), (33, 1, 5), (32, 32, 16), (16, 48, 32), (31, 33
 def build(folder: Path, source: Path = SOURCE) -> Path:
     (folder / "metal_stdlib").write_text("")
     program = folder / "matmul"
-    flags = "-std=c++20 -O1 -Wall -Wextra -Werror -Wno-attributes -pthread".split()
+    flags = ["-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-attributes", "-pthread"]
     paths = [f"-I{folder}", f"-I{HERE}", f'-DMATMUL_SOURCE="{source}"']
     subprocess.run(["g++", *flags, *paths, str(HERE / "matmul_host.cpp"), "-o", str(program)], check=True)
     return program
