@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -264,6 +265,18 @@ def local_demo(output: Path) -> None:
     _finish(output, ['README.md, "On your own Macs"', "make demo   the whole rack, on Debian or Ubuntu"])
 
 
+def unsupported(system: str, has_apt: bool, *, local: bool) -> str | None:
+    """Why this system cannot run the demo and what can be done, or None when it can."""
+    if system == "Darwin" or (system == "Linux" and (local or has_apt)):
+        return None
+    if system == "Linux":
+        return (
+            "make demo needs Debian or Ubuntu (apt-get) and root or sudo. "
+            "Without them: make demo-local trains on this machine alone."
+        )
+    return f"make demo needs Debian or Ubuntu, or a Mac; this is {system or 'an unknown system'}."
+
+
 def _recap(log: Path) -> Recap:
     try:
         return parse_recap(log.read_text(encoding="utf-8", errors="replace"))
@@ -287,11 +300,15 @@ def _finish(output: Path, next_steps: Sequence[str]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demo; exit status 0 when all steps passed, 1 when one failed, 130 when interrupted."""
+    """Run the demo; exit status 0 when all steps passed, 1 when one failed, 2 on a wrong system, 130 interrupted."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--local", action="store_true", help="no rack: two ranks on this machine")
     parser.add_argument("--output", type=Path, help="default: build/demo, or build/demo-local")
     options = parser.parse_args(arguments)
+    reason = unsupported(platform.system(), shutil.which("apt-get") is not None, local=options.local)
+    if reason:
+        print(reason, file=sys.stderr)
+        return 2
     local = options.local or platform.system() == "Darwin"
     output = (options.output or ROOT / "build" / ("demo-local" if local else "demo")).resolve()
     # `kill` ends the step's group too, like Ctrl-C.
