@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "module_utils"))
 
 from espalier.iperf import parse_iperf
 from espalier.ping import parse_ping
-from espalier.run_plan import choose_ring, cable_ends
+from espalier.run_plan import choose_ring
 from espalier.wheel_transfer import transfer_plan
 
 
@@ -36,7 +36,6 @@ class FilterModule:
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Names and functions."""
         return {
-            "espalier_cable_ends": sentences(cable_ends),
             "espalier_iperf": parse_iperf,
             "espalier_ping": parse_ping,
             "espalier_ring": sentences(choose_ring),
