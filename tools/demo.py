@@ -300,7 +300,7 @@ def _finish(output: Path, next_steps: Sequence[str]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demo; exit status 0 when all steps passed, 1 when one failed, 2 on a wrong system, 130 interrupted."""
+    """Run the demo; exit status 0 done, 1 a step failed, 2 an unfit system, 130 interrupted."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--local", action="store_true", help="no rack: two ranks on this machine")
     parser.add_argument("--output", type=Path, help="default: build/demo, or build/demo-local")

@@ -1,4 +1,4 @@
-"""What a newcomer sees before anything is installed: `make`, and what is said on a machine that does not fit."""
+"""What a newcomer sees before anything is installed: `make`, and what an unfit machine is told."""
 
 import os
 import subprocess
