@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
 """Writes the lock files that ship with the project: files/wheels/<platform>-cp3XX.lock.
 
-Run it after a change of constraints.txt or of the dependencies in pyproject.toml, with the project's own Python:
+Run it after a change of constraints.txt or of the dependencies in pyproject.toml, with the project's own
+Python:
 
     .venv/bin/python tools/wheel_lock.py            # all of them
-    .venv/bin/python tools/wheel_lock.py --check    # only say whether they fit constraints.txt; status 1 if not
+    .venv/bin/python tools/wheel_lock.py --check    # only say whether they fit constraints.txt; status 1 if
+    not
 
-It downloads every wheel once (some hundred MB for each lock) to learn its hash, and deletes it again. A release
-whose file is another one than in the lock before is refused: pass --accept-new-hashes when that is known to be right.
+It downloads every wheel once (some hundred MB for each lock) to learn its hash, and deletes it again. A
+release whose file is another one than in the lock before is refused: pass --accept-new-hashes when that is
+known to be right.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,7 +32,7 @@ from espalier.wheel_lock import (  # noqa: E402 - the path has to be set first
     parse_constraints,
     parse_lock,
 )
-from espalier.wheelhouse import Target, load_lock, make_lock, write_atomically  # noqa: E402
+from espalier.wheelhouse import Target, load_lock, make_lock, project_dependencies, write_atomically  # noqa: E402
 
 FOLDER = ROOT / "files" / "wheels"
 TARGETS = tuple(Target(("macosx_14_0_arm64",), version) for version in ("3.11", "3.12", "3.13"))
@@ -44,15 +46,9 @@ def problems_of(target: Target) -> list[str]:
     if pins is None:
         return [f"{path.relative_to(ROOT)} is missing"]
     environment = marker_environment(target.platforms[0], target.python_version)
-    wanted = applicable(dependencies(), environment, "pyproject.toml")
+    wanted = applicable(project_dependencies(ROOT / "pyproject.toml"), environment, "pyproject.toml")
     constraints = parse_constraints((ROOT / "constraints.txt").read_text(encoding="utf-8"))
     return [f"{path.relative_to(ROOT)}: {problem}" for problem in lock_problems(pins, wanted, constraints)]
-
-
-def dependencies() -> list[str]:
-    """The requirements in pyproject.toml."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return [str(item) for item in project["dependencies"]]
 
 
 def renew(target: Target, accept_new_hashes: bool) -> str:
@@ -63,12 +59,12 @@ def renew(target: Target, accept_new_hashes: bool) -> str:
     """
     path = FOLDER / f"{lock_name(target.platforms, target.python_version)}.lock"
     constraints = parse_constraints((ROOT / "constraints.txt").read_text(encoding="utf-8"))
-    text = make_lock(dependencies(), constraints, target, wheelhouse=None)
+    text = make_lock(project_dependencies(ROOT / "pyproject.toml"), constraints, target, wheelhouse=None)
     conflicts = hash_conflicts(load_lock(path) or {}, parse_lock(text, str(path)))
     if conflicts and not accept_new_hashes:
         raise LockError(
-            f"{path.relative_to(ROOT)}: the index gives other files than before for {', '.join(conflicts)} at the same "
-            "version. Find out why; --accept-new-hashes takes them."
+            f"{path.relative_to(ROOT)}: the index gives other files than before for {', '.join(conflicts)} "
+            "at the same version. Find out why; --accept-new-hashes takes them."
         )
     write_atomically(path, text)
     return str(path.relative_to(ROOT))
@@ -77,8 +73,12 @@ def renew(target: Target, accept_new_hashes: bool) -> str:
 def main() -> int:
     """Entry point; returns the exit status."""
     parser = argparse.ArgumentParser(description="Writes the lock files that ship with the project.")
-    parser.add_argument("--check", action="store_true", help="write nothing; status 1 when a lock does not fit")
-    parser.add_argument("--accept-new-hashes", action="store_true", help="take other files for known releases")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; status 1 when a lock does not fit"
+    )
+    parser.add_argument(
+        "--accept-new-hashes", action="store_true", help="take other files for known releases"
+    )
     options = parser.parse_args()
     try:
         if options.check:

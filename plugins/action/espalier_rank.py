@@ -1,8 +1,8 @@
 """Ansible action: watch the rank that `espalier_rank.py start` left on a node, until it ends.
 
-Each host's copy of this action runs in a process of its own on the controller. They tell each other of a failure
-through a folder on the controller, so that when one rank fails the others are ended within seconds: a rank that
-waits for a peer which never came would otherwise wait for its whole timeout.
+Each host's copy of this action runs in a process of its own on the controller. They tell each other of a
+failure through a folder on the controller, so that when one rank fails the others are ended within seconds:
+a rank that waits for a peer which never came would otherwise wait for its whole timeout.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GONE = "gone"
 
 
 def status_command(run_dir: str) -> str:
-    """The shell command that renews the lease, and prints the exit status if there is one, or that nobody is left."""
+    """The shell command that renews the lease and prints exit.json, or that nobody is left."""
     quoted = shlex.quote(run_dir)
     return (
         f"cd {quoted} && touch lease && {{ cat exit.json 2>/dev/null || "
@@ -62,7 +62,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible has no types
     _requires_connection = True
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Wait for the rank's end; fails when its status is not 0, or when it was ended because another failed."""
+        """Wait for the rank's end; fails when its status is not 0, or another rank's was not."""
         variables = task_vars or {}
         result: dict[str, Any] = super().run(tmp, variables)
         unknown = sorted(set(self._task.args) - _ARGUMENTS)
@@ -117,7 +117,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible has no types
             if not told:
                 other = first_failure(signals, host)
                 if other is not None:
-                    told = {"because_of": other["host"], "reason": f"ended because the rank on {other['host']} failed"}
+                    told = {
+                        "because_of": other["host"],
+                        "reason": f"ended because the rank on {other['host']} failed",
+                    }
                 elif 0 < timeout_s < now - began:
                     told = {"reason": f"it did not end within training_timeout_s = {timeout_s:.0f} s"}
                 if told:
@@ -127,7 +130,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible has no types
 
     def _stop(self) -> None:
         args = self._task.args
-        self._remote(shlex.join([str(args["python"]), str(args["supervisor"]), "stop", "--lock", str(args["lock"])]))
+        self._remote(
+            shlex.join([str(args["python"]), str(args["supervisor"]), "stop", "--lock", str(args["lock"])])
+        )
 
     def _message(self, host: str, ended: dict[str, Any]) -> str:
         """A sentence for people; the last lines of the log follow for the rank that failed by itself."""
@@ -136,4 +141,5 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible has no types
         log = f"{self._task.args['run_dir']}/rank.log"
         tail = self._remote(f"tail -n {TAIL_LINES} {shlex.quote(log)}") or "(no log could be read)"
         reason = f" ({ended['reason']})" if ended.get("reason") else ""
-        return f"The rank on {host} ended with status {ended['status']}{reason}. End of {host}:{log}:\n{tail.rstrip()}"
+        sentence = f"The rank on {host} ended with status {ended['status']}{reason}."
+        return f"{sentence} End of {host}:{log}:\n{tail.rstrip()}"

@@ -1,7 +1,14 @@
 #!/usr/bin/python
-"""Ansible module: this checkout's Python package as a wheel, built on the controller when its sources changed."""
+"""Ansible module: this checkout's Python package as a wheel, built when its sources changed."""
 
 from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.espalier.package_wheel import BuildError, build, built
+from ansible.module_utils.espalier.wheelhouse import exclusive
 
 DOCUMENTATION = r"""
 module: espalier_package
@@ -41,13 +48,6 @@ wheel:
   returned: when complete
   type: dict
 """
-
-import dataclasses
-from pathlib import Path
-
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.espalier.package_wheel import BuildError, build, built
-from ansible.module_utils.espalier.wheelhouse import exclusive
 
 
 def main() -> None:

@@ -3,6 +3,22 @@
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.espalier.wheel_lock import LockError, Pin
+from ansible.module_utils.espalier.wheelhouse import (
+    Target,
+    current_lock,
+    exclusive,
+    fetch,
+    inspect,
+    load_lock,
+    project_dependencies,
+)
+
 DOCUMENTATION = r"""
 module: espalier_wheelhouse
 short_description: Fetches the wheels of a lock file, once, for all nodes of one platform
@@ -70,15 +86,6 @@ wheels:
   elements: dict
 """
 
-import dataclasses
-import tomllib
-from pathlib import Path
-from typing import Any
-
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.espalier.wheel_lock import LockError, Pin
-from ansible.module_utils.espalier.wheelhouse import Target, current_lock, exclusive, fetch, inspect, load_lock
-
 
 def answer(changed: bool, complete: bool, wheels: dict[str, Any]) -> dict[str, Any]:
     """The module's return values."""
@@ -98,7 +105,7 @@ def ensure(params: dict[str, Any]) -> dict[str, Any]:
     """Make lock and wheelhouse what they should be."""
     project, lock, dest = (Path(params[key]) for key in ("project", "lock", "dest"))
     target = Target(tuple(params["platforms"]), params["python_version"], tuple(params["index_args"]))
-    requirements = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    requirements = project_dependencies(project / "pyproject.toml")
     constraints = (project / "constraints.txt").read_text(encoding="utf-8")
     with exclusive(dest):
         before = {path.name for path in dest.glob("*.whl")}

@@ -47,8 +47,14 @@ def test_text_around_the_json_is_tolerated() -> None:
         ("", "iperf3 printed nothing"),
         ("bash: iperf3: command not found\n", "printed no JSON: bash: iperf3: command not found"),
         (report(sum_received=rate(1e9))[:-20], "cut off or damaged"),
-        (json.dumps({"start": {}, "end": {}, "error": "unable to connect to server: Connection refused"}), "refused"),
-        (json.dumps({"error": "the server is busy", "end": {"sum_received": rate(1e9)}}), "the server is busy"),
+        (
+            json.dumps({"start": {}, "end": {}, "error": "unable to connect to server: Connection refused"}),
+            "refused",
+        ),
+        (
+            json.dumps({"error": "the server is busy", "end": {"sum_received": rate(1e9)}}),
+            "the server is busy",
+        ),
         (report(), "nothing arrived"),
         (report(sum_received=rate(0.0)), "nothing arrived"),
         ('{"end": {"sum_received": {"bits_per_second": NaN}}}', "nothing arrived"),

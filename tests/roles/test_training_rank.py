@@ -38,7 +38,9 @@ class Node:
         self.runs = root
 
     def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, str(PROGRAM), *arguments], capture_output=True, text=True, check=False)
+        return subprocess.run(
+            [sys.executable, str(PROGRAM), *arguments], capture_output=True, text=True, check=False
+        )
 
     def start(self, run: str, command: list[str], *options: str) -> subprocess.CompletedProcess[str]:
         return self.call(
@@ -107,7 +109,8 @@ def test_a_second_rank_can_replace_the_first(node: Node) -> None:
 
 
 def test_stop_ends_the_rank_and_all_it_started(node: Node) -> None:
-    script = "import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']); time.sleep(600)"
+    child = "import time; time.sleep(600)"
+    script = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', '{child}']); {child}"
     node.start("a", [sys.executable, "-c", script])
     group = node.group()
     assert node.call("stop", "--lock", str(node.lock)).returncode == 0

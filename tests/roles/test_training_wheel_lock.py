@@ -59,7 +59,11 @@ def test_a_damaged_lock_is_refused_and_named(text: str, message: str) -> None:
 
 
 def test_markers_are_those_of_the_node_and_not_of_this_machine() -> None:
-    requires = ['nvidia-nccl==2; platform_system == "Linux"', 'pyobjc; sys_platform == "darwin"', 'x; extra == "dev"']
+    requires = [
+        'nvidia-nccl==2; platform_system == "Linux"',
+        'pyobjc; sys_platform == "darwin"',
+        'x; extra == "dev"',
+    ]
     mac = applicable(requires, marker_environment("macosx_14_0_arm64", "3.12"), "torch")
     linux = applicable(requires, marker_environment("manylinux_2_28_x86_64", "3.12"), "torch")
     assert [item.name for item in mac] == ["pyobjc"]
@@ -90,7 +94,9 @@ def test_a_lock_that_lags_behind_the_constraints_is_noticed() -> None:
 def test_the_same_release_with_another_file_is_a_conflict_and_a_new_release_is_none() -> None:
     old = {"torch": Pin("torch", "2.13.0", (A,))}
     assert hash_conflicts(old, {"torch": Pin("torch", "2.13.0", (B,))}) == ["torch"]
-    assert hash_conflicts(old, {"torch": Pin("torch", "2.14.0", (B,)), "numpy": Pin("numpy", "1", (A,))}) == []
+    assert (
+        hash_conflicts(old, {"torch": Pin("torch", "2.14.0", (B,)), "numpy": Pin("numpy", "1", (A,))}) == []
+    )
 
 
 @pytest.mark.parametrize(("platforms", "version"), [([], "3.12"), (["macosx_14_0_arm64"], "3")])
@@ -105,6 +111,8 @@ def test_the_shipped_locks_fit_what_the_project_asks_for(version: str) -> None:
 
     path = ROOT / "files" / "wheels" / f"{lock_name(['macosx_14_0_arm64'], version)}.lock"
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = applicable(project["dependencies"], marker_environment("macosx_14_0_arm64", version), "pyproject.toml")
+    wanted = applicable(
+        project["dependencies"], marker_environment("macosx_14_0_arm64", version), "pyproject.toml"
+    )
     constraints = parse_constraints((ROOT / "constraints.txt").read_text())
     assert lock_problems(parse_lock(path.read_text(), str(path)), wanted, constraints) == []

@@ -11,11 +11,21 @@ from espalier.wheelhouse import Target, current_lock, fetch, inspect, make_lock,
 
 
 def make_wheel(
-    folder: Path, name: str, version: str, requires: tuple[str, ...] = (), tag: str = "py3-none-any", extra: str = ""
+    folder: Path,
+    name: str,
+    version: str,
+    requires: tuple[str, ...] = (),
+    tag: str = "py3-none-any",
+    extra: str = "",
 ) -> Path:
     """A wheel with nothing but metadata; `extra` changes its content."""
     path = folder / f"{name}-{version}-{tag}.whl"
-    lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", *(f"Requires-Dist: {r}" for r in requires)]
+    lines = [
+        "Metadata-Version: 2.1",
+        f"Name: {name}",
+        f"Version: {version}",
+        *(f"Requires-Dist: {r}" for r in requires),
+    ]
     info = f"{name}-{version}.dist-info"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(f"{info}/METADATA", "\n".join(lines) + "\n")
@@ -28,7 +38,12 @@ def make_wheel(
 def index(tmp_path: Path) -> Path:
     folder = tmp_path / "index"
     folder.mkdir()
-    make_wheel(folder, "big", "1.0", ('small; platform_system == "Darwin"', 'other; platform_system == "Linux"', "deep<2"))
+    make_wheel(
+        folder,
+        "big",
+        "1.0",
+        ('small; platform_system == "Darwin"', 'other; platform_system == "Linux"', "deep<2"),
+    )
     make_wheel(folder, "small", "0.1", ("deep",))
     make_wheel(folder, "deep", "1.5")
     make_wheel(folder, "deep", "2.0")
@@ -82,11 +97,15 @@ def test_it_fetches_what_is_missing_and_removes_what_is_not_locked(mac: Target, 
 def test_a_changed_file_in_the_wheelhouse_is_refused_by_name(mac: Target, wheelhouse: Path) -> None:
     lock = parse_lock(make_lock(["big"], {}, mac, wheelhouse), "x")
     make_wheel(wheelhouse, "big", "1.0", extra="tampered")
-    with pytest.raises(LockError, match=r"big-1\.0-py3-none-any\.whl has the SHA-256 .* not in the lock for big==1\.0"):
+    with pytest.raises(
+        LockError, match=r"big-1\.0-py3-none-any\.whl has the SHA-256 .* not in the lock for big==1\.0"
+    ):
         fetch(lock, mac, wheelhouse)
 
 
-def test_a_changed_file_at_the_index_never_reaches_the_wheelhouse(index: Path, mac: Target, wheelhouse: Path) -> None:
+def test_a_changed_file_at_the_index_never_reaches_the_wheelhouse(
+    index: Path, mac: Target, wheelhouse: Path
+) -> None:
     lock = parse_lock(make_lock(["big"], {}, mac, wheelhouse), "x")
     for path in wheelhouse.glob("big*"):
         path.unlink()
@@ -97,7 +116,9 @@ def test_a_changed_file_at_the_index_never_reaches_the_wheelhouse(index: Path, m
     assert not list(wheelhouse.parent.glob(".fetch-*"))
 
 
-def test_the_first_lock_is_written_and_then_required(tmp_path: Path, index: Path, mac: Target, wheelhouse: Path) -> None:
+def test_the_first_lock_is_written_and_then_required(
+    tmp_path: Path, index: Path, mac: Target, wheelhouse: Path
+) -> None:
     path = tmp_path / "locks" / "x.lock"
     first, written = current_lock(path, ["big"], "", mac, wheelhouse, may_write=True)
     again, rewritten = current_lock(path, ["big"], "", mac, wheelhouse, may_write=True)

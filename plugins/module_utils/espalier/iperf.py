@@ -14,15 +14,15 @@ _UDP = "sum"
 def parse_iperf(text: str) -> dict[str, Any]:
     """Read one run's `iperf3 -J` output.
 
-    What arrived counts, not what was handed to the kernel: `gbit_s` is the receiver's rate in 10^9 bit/s. It is None
-    when nothing was measured, and then `error` says why.
+    What arrived counts, not what was handed to the kernel: `gbit_s` is the receiver's rate in 10^9 bit/s.
+    It is None when nothing was measured, and then `error` says why.
 
     Args:
         text: standard output of iperf3; lines before or after the JSON object are tolerated.
 
     Returns:
-        `gbit_s`, `bytes`, `seconds`, `retransmits` (of the sender, None where the system does not count them),
-        `error` (None when it was measured).
+        `gbit_s`, `bytes`, `seconds`, `retransmits` (of the sender, None where the system does not count
+        them), `error` (None when it was measured).
     """
     empty: dict[str, Any] = {"gbit_s": None, "bytes": None, "seconds": None, "retransmits": None}
     begin = text.find("{")
@@ -39,7 +39,12 @@ def parse_iperf(text: str) -> dict[str, Any]:
     end = end if isinstance(end, dict) else {}
     received = end.get(_RECEIVED) or end.get(_UDP)
     rate = received.get("bits_per_second") if isinstance(received, dict) else None
-    if not isinstance(received, dict) or not isinstance(rate, (int, float)) or not math.isfinite(rate) or rate <= 0:
+    if (
+        not isinstance(received, dict)
+        or not isinstance(rate, (int, float))
+        or not math.isfinite(rate)
+        or rate <= 0
+    ):
         return {**empty, "error": "iperf3 ended without a measured rate: nothing arrived"}
     sent = end.get("sum_sent")
     retransmits = sent.get("retransmits") if isinstance(sent, dict) else None

@@ -28,7 +28,9 @@ def sources(project: Path) -> list[Path]:
     """The files that the wheel is made from, sorted; caches are none of them."""
     files = [project / name for name in _FILES if (project / name).is_file()]
     package = (path for path in (project / _PACKAGE).rglob("*") if path.is_file())
-    return files + sorted(path for path in package if "__pycache__" not in path.parts and path.suffix != ".pyc")
+    return files + sorted(
+        path for path in package if "__pycache__" not in path.parts and path.suffix != ".pyc"
+    )
 
 
 def content_hash(project: Path) -> str:
@@ -53,7 +55,7 @@ def built(project: Path, dest: Path) -> Wheel | None:
 
 
 def build(project: Path, dest: Path) -> Wheel:
-    """Build in a copy of the sources: setuptools keeps its leftovers there, and a deleted module stays deleted.
+    """Build in a copy of the sources, so that neither leftovers nor deleted modules get in.
 
     Raises:
         BuildError: the build failed.
@@ -68,7 +70,15 @@ def build(project: Path, dest: Path) -> Wheel:
             shutil.copyfile(path, copy)
         environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
         environment["SOURCE_DATE_EPOCH"] = _EPOCH
-        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--disable-pip-version-check"]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "--quiet",
+            "--no-deps",
+            "--disable-pip-version-check",
+        ]
         # setuptools is pinned in constraints.txt and there; with isolation each build would fetch it anew
         command += ["--no-build-isolation", "--no-cache-dir", "--wheel-dir", str(out), str(tree)]
         done = subprocess.run(  # noqa: S603 - the arguments are a list, no shell reads them
@@ -77,7 +87,9 @@ def build(project: Path, dest: Path) -> Wheel:
         files = sorted(out.glob("*.whl")) if out.is_dir() else []
         if done.returncode != 0 or len(files) != 1:
             tail = "\n".join((done.stderr or done.stdout).splitlines()[-12:])
-            raise BuildError(f"the wheel of {project} could not be built (pip wheel, status {done.returncode}): {tail}")
+            raise BuildError(
+                f"the wheel of {project} could not be built (pip wheel, status {done.returncode}): {tail}"
+            )
         for old in dest.glob("*.whl"):
             old.unlink()
         files[0].replace(dest / files[0].name)

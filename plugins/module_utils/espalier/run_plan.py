@@ -29,7 +29,8 @@ def choose_ring(ring: Sequence[str], wanted: str, reachable: Sequence[str]) -> l
     missing = [name for name in chosen if name not in reachable]
     if missing:
         raise ValueError(
-            f"{', '.join(missing)} would take part, but this run leaves it out (--limit, or another inventory than "
+            f"{', '.join(missing)} would take part, but this run leaves it out (--limit, or another "
+            "inventory than "
             "site.yml was run with): name the others in training_nodes, or run site.yml again."
         )
     return chosen

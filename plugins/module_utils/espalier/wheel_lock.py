@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-_PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;]+)(?P<hashes>(\s+--hash=sha256:[0-9a-f]{64})+)$")
+_PIN = re.compile(
+    r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;]+)(?P<hashes>(\s+--hash=sha256:[0-9a-f]{64})+)$"
+)
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 MACHINES = ("x86_64", "aarch64", "arm64")
@@ -49,7 +51,8 @@ def parse_lock(text: str, where: str) -> dict[str, Pin]:
         match = _PIN.match(line)
         if match is None:
             raise LockError(
-                f"{where}: entry {number} is not 'name==version --hash=sha256:<64 hex digits>': {line[:120]!r}. "
+                f"{where}: entry {number} is not 'name==version --hash=sha256:<64 hex digits>': "
+                f"{line[:120]!r}. "
                 "Delete the file to have it made again, or restore it from version control."
             )
         name = canonicalize_name(match["name"])
@@ -64,7 +67,8 @@ def parse_lock(text: str, where: str) -> dict[str, Pin]:
 def render_lock(pins: Mapping[str, Pin], platforms: Sequence[str], python_version: str) -> str:
     """The text of a lock, sorted by name, so that two locks of the same wheels are the same file."""
     lines = [
-        f"# Wheels for {', '.join(platforms)}, Python {python_version}: only files with these hashes are installed.",
+        f"# Wheels for {', '.join(platforms)}, Python {python_version}: only files with these hashes "
+        "are installed.",
         "# Written by the role training or by tools/wheel_lock.py; the versions follow constraints.txt.",
     ]
     for name in sorted(pins):
@@ -105,8 +109,8 @@ def parse_requirement(text: str, where: str) -> Requirement:
 def marker_environment(platform: str, python_version: str) -> dict[str, str]:
     """What environment markers see on a node with this wheel platform and CPython version.
 
-    pip evaluates markers for the machine it runs on, even when it downloads for another one. Locks are made on a
-    controller of another system than the nodes', so markers are evaluated here, for the node.
+    pip evaluates markers for the machine it runs on, even when it downloads for another one. Locks are made
+    on a controller of another system than the nodes', so markers are evaluated here, for the node.
 
     Raises:
         LockError: the platform is neither a macOS nor a Linux tag.
@@ -150,7 +154,7 @@ def applicable(requirements: Iterable[str], environment: Mapping[str, str], wher
 
 
 def fits(version: str, requirement: Requirement) -> bool:
-    """Whether the version satisfies the requirement. A local version such as 2.13.0+cpu satisfies ==2.13.0."""
+    """Whether the version satisfies the requirement, as 2.13.0+cpu does ==2.13.0."""
     return requirement.specifier.contains(version, prereleases=True)
 
 
@@ -165,14 +169,16 @@ def lock_problems(
             problems.append(f"{name} is needed and not in it")
         elif not fits(pins[name].version, requirement):
             problems.append(f"{name} {pins[name].version} is in it, {requirement} is needed")
-    for name, pin in sorted(pins.items()):
-        if name in constraints and not fits(pin.version, constraints[name]):
-            problems.append(f"{name} {pin.version} is in it, the constraints file says {constraints[name]}")
+    for pinned, pin in sorted(pins.items()):
+        if pinned in constraints and not fits(pin.version, constraints[pinned]):
+            problems.append(
+                f"{pinned} {pin.version} is in it, the constraints file says {constraints[pinned]}"
+            )
     return problems
 
 
 def hash_conflicts(old: Mapping[str, Pin], new: Mapping[str, Pin]) -> list[str]:
-    """Names whose version is the same in both locks while no hash is: the same release with another content."""
+    """Names whose version is the same in both locks while no hash is."""
     return [
         name
         for name, pin in sorted(new.items())
@@ -187,7 +193,9 @@ def lock_name(platforms: Sequence[str], python_version: str) -> str:
         LockError: no platform is given, or the Python version is not `major.minor`.
     """
     if not platforms:
-        raise LockError("training_platforms is empty: give at least one wheel platform, such as macosx_14_0_arm64.")
+        raise LockError(
+            "training_platforms is empty: give at least one wheel platform, such as macosx_14_0_arm64."
+        )
     if not re.fullmatch(r"3\.\d+", python_version):
         raise LockError(f"the Python version {python_version!r} is not of the form 3.12.")
     return f"{platforms[0]}-cp{python_version.replace('.', '')}"

@@ -17,7 +17,7 @@ def transfer_plan(
     """Compare a node's folder with what it should hold.
 
     Args:
-        present: the node's files, each with `path` and `checksum` (SHA-256), as Ansible's find module lists them.
+        present: the node's files, each with `path` and `checksum` (SHA-256), as the find module lists them.
         wheels: the dependencies, each with `file` and `sha256`.
         package: the project's own wheel, of the same form.
         wheels_folder: where the dependencies lie on the controller.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import email.parser
 import fcntl
 import hashlib
+import importlib
 import os
 import shutil
 import subprocess
@@ -56,6 +57,18 @@ class Wheel:
     version: str
     sha256: str
     size: int
+
+
+def project_dependencies(pyproject: Path) -> list[str]:
+    """The requirements that `pyproject.toml` names.
+
+    Raises:
+        ModuleNotFoundError: this Python is older than 3.11, which the controller's is not.
+    """
+    # by name, since what Ansible sends to nodes is type-checked for older Pythons too
+    tomllib = importlib.import_module("tomllib")
+    content = tomllib.loads(pyproject.read_text(encoding="utf-8"))
+    return [str(item) for item in content["project"]["dependencies"]]
 
 
 def sha256_of(path: Path) -> str:
@@ -109,7 +122,13 @@ def pip_download(arguments: Sequence[str], target: Target, folder: Path) -> None
         LockError: pip failed; the message has the last lines of what it said.
     """
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-    command += ["--disable-pip-version-check", "--implementation", "cp", "--python-version", target.python_version]
+    command += [
+        "--disable-pip-version-check",
+        "--implementation",
+        "cp",
+        "--python-version",
+        target.python_version,
+    ]
     for platform in target.platforms:
         command += ["--platform", platform]
     command += ["--dest", str(folder), *target.index_args, *arguments]
@@ -122,14 +141,15 @@ def pip_download(arguments: Sequence[str], target: Target, folder: Path) -> None
         lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("WARNING")]
         tail = "\n".join(lines[-8:]) or f"pip ended with status {done.returncode}"
         raise LockError(
-            f"pip could not fetch wheels for {', '.join(target.platforms)}, Python {target.python_version}: {tail}"
+            f"pip could not fetch wheels for {', '.join(target.platforms)}, Python "
+            f"{target.python_version}: {tail}"
         )
 
 
 def resolve(
     requirements: Sequence[str], constraints: Mapping[str, Requirement], target: Target, folder: Path
 ) -> dict[str, Wheel]:
-    """Download the requirements and all they need into `folder`, level by level, for the target and not for here.
+    """Download the requirements and all they need into `folder`, level by level, for the target.
 
     Raises:
         LockError: a wheel does not exist, or two requirements contradict each other.
@@ -168,7 +188,10 @@ def resolve(
 
 
 def make_lock(
-    requirements: Sequence[str], constraints: Mapping[str, Requirement], target: Target, wheelhouse: Path | None
+    requirements: Sequence[str],
+    constraints: Mapping[str, Requirement],
+    target: Target,
+    wheelhouse: Path | None,
 ) -> str:
     """Resolve afresh and return the lock's text; the files stay in the wheelhouse, if one is given.
 
@@ -206,8 +229,10 @@ def inspect(wheelhouse: Path, pins: Mapping[str, Pin]) -> tuple[dict[str, Wheel]
         wheel = describe(path)
         if wheel.sha256 not in pin.sha256:
             raise LockError(
-                f"{path} has the SHA-256 {wheel.sha256}, which is not in the lock for {pin.name}=={pin.version}: the "
-                "file was damaged or replaced. Delete it to have it fetched again; nothing was copied to a node."
+                f"{path} has the SHA-256 {wheel.sha256}, which is not in the lock for "
+                f"{pin.name}=={pin.version}: the "
+                "file was damaged or replaced. Delete it to have it fetched again; nothing was copied "
+                "to a node."
             )
         found[name] = wheel
     return found, others
@@ -225,7 +250,9 @@ def fetch(pins: Mapping[str, Pin], target: Target, wheelhouse: Path) -> dict[str
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=wheelhouse.parent) as name:
             folder = Path(name)
             requirements = folder / "requirements.txt"
-            requirements.write_text(render_lock(missing, target.platforms, target.python_version), encoding="utf-8")
+            requirements.write_text(
+                render_lock(missing, target.platforms, target.python_version), encoding="utf-8"
+            )
             pip_download(["--require-hashes", "--requirement", str(requirements)], target, folder)
             came, _ = inspect(folder, missing)
             for wheel in came.values():
@@ -256,11 +283,14 @@ def current_lock(
     """The lock to install from, made or renewed when it may be; with whether it was.
 
     Raises:
-        LockError: the lock does not fit the constraints and may not be renewed here, or the renewed one has another
+        LockError: the lock does not fit the constraints and may not be renewed here, or the renewed one has
+        another
             hash for a version that the old one knows.
     """
     constraints = parse_constraints(constraints_text)
-    wanted = applicable(requirements, marker_environment(target.platforms[0], target.python_version), "pyproject.toml")
+    wanted = applicable(
+        requirements, marker_environment(target.platforms[0], target.python_version), "pyproject.toml"
+    )
     old = load_lock(path)
     if old is not None:
         problems = lock_problems(old, wanted, constraints)
@@ -268,7 +298,8 @@ def current_lock(
             return old, False
         if not may_write:
             raise LockError(
-                f"{path} no longer fits: {'; '.join(problems)}. It ships with the project: run tools/wheel_lock.py "
+                f"{path} no longer fits: {'; '.join(problems)}. It ships with the project: run "
+                "tools/wheel_lock.py "
                 "and commit what it writes."
             )
     text = make_lock(requirements, constraints, target, wheelhouse)
@@ -276,7 +307,8 @@ def current_lock(
     conflicts = hash_conflicts(old or {}, new)
     if conflicts:
         raise LockError(
-            f"the index now gives other files than before for {', '.join(conflicts)}, at the same version. If that is "
+            f"the index now gives other files than before for {', '.join(conflicts)}, at the same "
+            "version. If that is "
             f"known to be right, delete {path}; else find out who changed them."
         )
     write_atomically(path, text)

@@ -6,11 +6,12 @@
     espalier_rank.py free --lock FILE
 
 `start` returns at once. The supervisor that it leaves behind owns the rank's process group, and ends it when
-it is told to (`stop`, SIGTERM) or when nobody has touched DIR/lease for `--lease-s` seconds: a controller that
-was interrupted, or lost, leaves no rank running. One rank a node: the lock is held by the supervisor and the rank.
+it is told to (`stop`, SIGTERM) or when nobody has touched DIR/lease for `--lease-s` seconds: a controller
+that was interrupted, or lost, leaves no rank running. One rank a node: the lock is held by the supervisor and
+the rank.
 
-Files in DIR: `rank.log` (all that the rank printed), `supervisor.pid`, `lease` (touched by who watches), `exit.json`
-(written last: `{"status": 3, "reason": "..."}`).
+Files in DIR: `rank.log` (all that the rank printed), `supervisor.pid`, `lease` (touched by who watches),
+`exit.json` (written last: `{"status": 3, "reason": "..."}`).
 
 Exit status: 0 done, or free; 2 bad arguments; 75 another rank runs here (EX_TEMPFAIL of sysexits.h).
 Standard library only.
@@ -36,7 +37,7 @@ GRACE_S = 10.0
 POLL_S = 0.2
 
 
-class Told(Exception):
+class ToldError(Exception):
     """The supervisor was told to end the rank."""
 
 
@@ -135,12 +136,12 @@ def supervise(command: list[str], run_dir: Path, descriptor: int, lease_s: float
     """Run the command to its end, or end it; then say in exit.json how it ended."""
 
     def on_signal(_number: int, _frame: object) -> None:
-        raise Told
+        raise ToldError
 
     signal.signal(signal.SIGTERM, on_signal)
     try:
         # the rank holds the lock too: if this supervisor is killed, the node still counts as taken
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603 - a list, which no shell reads; its caller could run it anyway
             command,
             stdin=subprocess.DEVNULL,
             cwd=run_dir,
@@ -148,17 +149,22 @@ def supervise(command: list[str], run_dir: Path, descriptor: int, lease_s: float
             pass_fds=(descriptor,),
         )
     except OSError as error:
-        write_json(run_dir / "exit.json", {"status": 127, "reason": f"{command[0]} could not be started: {error}"})
+        write_json(
+            run_dir / "exit.json", {"status": 127, "reason": f"{command[0]} could not be started: {error}"}
+        )
         return
     reason = ""
     try:
         write_holder(descriptor, {"run": run_dir.name, "supervisor": os.getpid(), "group": process.pid})
         while process.poll() is None:
             if lease_s > 0 and lease_age_s(run_dir / "lease") > lease_s:
-                reason = f"nobody has watched this rank for {lease_s:.0f} s: the controller was interrupted or is gone"
+                reason = (
+                    f"nobody has watched this rank for {lease_s:.0f} s: "
+                    "the controller was interrupted or is gone"
+                )
                 break
             time.sleep(POLL_S)
-    except Told:
+    except ToldError:
         reason = "it was told to end"
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     end_group(process)
@@ -169,9 +175,9 @@ def supervise(command: list[str], run_dir: Path, descriptor: int, lease_s: float
 
 
 def detach(run_dir: Path) -> bool:
-    """Fork a process of its own session whose output goes to rank.log; True in that process, False in the caller.
+    """Fork a process of its own session, whose output goes to rank.log.
 
-    When the caller gets its answer, `supervisor.pid` has been written.
+    True in that process, False in the caller, which gets its answer when `supervisor.pid` has been written.
     """
     middle = os.fork()
     if middle > 0:
