@@ -1,0 +1,1 @@
+"""Measurements of the fabric as the training sees it."""
