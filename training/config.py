@@ -1,4 +1,4 @@
-"""Reads a job: a YAML file or a bundled one, with `--set key=value` on top, checked before anything starts."""
+"""Reads a job: a YAML file or a bundled one, with `--set key=value` on top, checked before any start."""
 
 import dataclasses
 import hashlib
@@ -143,8 +143,8 @@ def check_world(config: JobConfig, world_size: int) -> None:
     """
     if config.train.global_batch < world_size:
         raise InputError(
-            f"{config.name}: train.global_batch {config.train.global_batch} is less than the {world_size} ranks, "
-            f"so some would have nothing to do. Set it to at least {world_size}."
+            f"{config.name}: train.global_batch {config.train.global_batch} is less than the {world_size} "
+            f"ranks, so some would have nothing to do. Set it to at least {world_size}."
         )
 
 

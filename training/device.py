@@ -28,8 +28,8 @@ def check_versions(device: str, world_size: int) -> None:
     """
     if torch_version() < LEAST_TORCH:
         raise InputError(
-            f"torch {torch.__version__} is too old: Espalier needs {LEAST_TORCH[0]}.{LEAST_TORCH[1]} or later. "
-            "Run ansible-playbook site.yml to install it."
+            f"torch {torch.__version__} is too old: Espalier needs {LEAST_TORCH[0]}.{LEAST_TORCH[1]} or "
+            "later. Run ansible-playbook site.yml to install it."
         )
     if device != "mps":
         return
@@ -41,8 +41,8 @@ def check_versions(device: str, world_size: int) -> None:
         )
     if world_size > 1 and os.environ.get("PYTORCH_ENABLE_MPS_FALLBACK", "0") == "1":
         raise InputError(
-            "PYTORCH_ENABLE_MPS_FALLBACK=1 is set: it has let collectives fail without an error (pytorch issue "
-            "173808). Unset it."
+            "PYTORCH_ENABLE_MPS_FALLBACK=1 is set: it has let collectives fail without an error (pytorch "
+            "issue 173808). Unset it."
         )
 
 

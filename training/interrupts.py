@@ -1,8 +1,8 @@
-"""Ctrl-C and SIGTERM: the run ends with status 130 and without a traceback, even in the middle of a collective.
+"""Ctrl-C and SIGTERM: status 130 and no traceback, even in the middle of a collective.
 
-A signal handler of Python runs on the main thread, between two of its instructions. While the main thread waits
-inside gloo it does not come to that, so a second thread, woken by the signal itself, ends the process when
-the main thread has not done it after a while.
+A signal handler of Python runs on the main thread, between two of its instructions. While the main thread
+waits inside gloo it does not come to that, so a second thread, woken by the signal itself, ends the process
+when the main thread has not done it after a while.
 """
 
 import os

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import torch.distributed as dist
+from torch._C._distributed_c10d import PrefixStore, Store, TCPStore
 
 from training.distributed.fabric_view import FabricView
 from training.distributed.unified import register
@@ -42,13 +43,13 @@ def listen(address: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise InputError(
-            f"{address}:{port} cannot be listened on ({error.strerror}): another run uses the port, or the fabric "
-            "address is not up. Wait for the other run, or run ansible-playbook site.yml."
+            f"{address}:{port} cannot be listened on ({error.strerror}): another run uses the port, or the "
+            "fabric address is not up. Wait for the other run, or run ansible-playbook site.yml."
         ) from error
     return listener
 
 
-def open_store(place: Placement, timeout_s: float, listener: socket.socket | None = None) -> dist.TCPStore:
+def open_store(place: Placement, timeout_s: float, listener: socket.socket | None = None) -> TCPStore:
     """The store that all ranks share; returns when every rank is there.
 
     Args:
@@ -64,7 +65,7 @@ def open_store(place: Placement, timeout_s: float, listener: socket.socket | Non
     if place.rank == 0:
         listener = listener or listen(place.address, place.master_port)
         port = listener.getsockname()[1]
-        store = dist.TCPStore(
+        store = TCPStore(
             place.address,
             port,
             place.world_size,
@@ -82,15 +83,15 @@ def open_store(place: Placement, timeout_s: float, listener: socket.socket | Non
         if missing and time.monotonic() > deadline:
             names = ", ".join(f"rank {rank} ({place.names[rank]})" for rank in missing)
             raise FabricError(
-                f"{place.name}: {names} did not come up within {timeout_s:g} s. Is the same command running there, "
-                f"and does it reach {place.addresses[0]}?"
+                f"{place.name}: {names} did not come up within {timeout_s:g} s. Is the same command "
+                f"running there, and does it reach {place.addresses[0]}?"
             )
         if missing:
             time.sleep(POLL_S)
     return store
 
 
-def _reach(place: Placement, deadline: float, timeout_s: float) -> dist.TCPStore:
+def _reach(place: Placement, deadline: float, timeout_s: float) -> TCPStore:
     host = place.addresses[0]
     while True:
         with (
@@ -100,11 +101,11 @@ def _reach(place: Placement, deadline: float, timeout_s: float) -> dist.TCPStore
             break
         if time.monotonic() > deadline:
             raise FabricError(
-                f"{place.name}: rank 0 ({place.names[0]}) does not answer at {host}:{place.master_port} after "
-                f"{timeout_s:g} s. Is the same command running there, and does the fabric reach it?"
+                f"{place.name}: rank 0 ({place.names[0]}) does not answer at {host}:{place.master_port} "
+                f"after {timeout_s:g} s. Is the same command running there, and does the fabric reach it?"
             )
         time.sleep(POLL_S)
-    return dist.TCPStore(
+    return TCPStore(
         host,
         place.master_port,
         place.world_size,
@@ -115,7 +116,7 @@ def _reach(place: Placement, deadline: float, timeout_s: float) -> dist.TCPStore
 
 
 @contextlib.contextmanager
-def process_group(place: Placement, store: dist.Store, backend: str, timeout_s: float) -> Iterator[None]:
+def process_group(place: Placement, store: Store, backend: str, timeout_s: float) -> Iterator[None]:
     """The world's process group for as long as the block runs.
 
     Args:
@@ -132,7 +133,7 @@ def process_group(place: Placement, store: dist.Store, backend: str, timeout_s: 
     try:
         dist.init_process_group(
             backend,
-            store=dist.PrefixStore("group", store),
+            store=PrefixStore("group", store),
             rank=place.rank,
             world_size=place.world_size,
             timeout=timedelta(seconds=timeout_s),
@@ -155,7 +156,7 @@ def process_group(place: Placement, store: dist.Store, backend: str, timeout_s: 
     dist.destroy_process_group()
 
 
-def same_everywhere(store: dist.Store, place: Placement, what: str, value: str, fix: str) -> None:
+def same_everywhere(store: Store, place: Placement, what: str, value: str, fix: str) -> None:
     """Refuses to start when the ranks disagree.
 
     Args:

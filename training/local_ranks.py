@@ -32,7 +32,8 @@ def run_local(count: int, task: Task) -> int:
         task: What each of them does; must be picklable.
 
     Returns:
-        0 when all ranks ended well; 130 when interrupted; otherwise the status of the failed rank, 3 if it was killed.
+        0 when all ranks ended well; 130 when interrupted; otherwise the status of the failed rank, 3 if it
+        was killed.
 
     Raises:
         InputError: The count is less than 1.

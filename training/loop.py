@@ -143,8 +143,8 @@ class Trainer:
                 progress.report(values)
                 if not math.isfinite(mean):
                     raise ReplicaError(
-                        f"the loss is {mean} at step {done}: the numbers are not finite. Lower optimizer.lr, or set "
-                        "train.clip_norm."
+                        f"the loss is {mean} at step {done}: the numbers are not finite. Lower "
+                        "optimizer.lr, or set train.clip_norm."
                     )
                 interval_loss.zero_()
                 interval_steps, interval_begin = 0, now
@@ -153,7 +153,7 @@ class Trainer:
         return losses, time.perf_counter() - begin
 
     def _step(self, step: int) -> tuple[Tensor, Tensor]:
-        """One optimiser step; this rank's part of the global mean loss times the ranks, and the gradient norm."""
+        """One optimiser step; this rank's part of the mean loss, times the ranks; the gradient norm."""
         options = self.config.train
         inputs, targets = self.data.train_batch(self.batches.batch(step)[self.mine])
         inputs, targets = inputs.to(self.device), targets.to(self.device)
@@ -242,6 +242,6 @@ def _who_differs(hashes: dict[str, str]) -> str:
     common = max(set(values), key=values.count)
     odd = [node for node, value in hashes.items() if value != common]
     return (
-        f"the replicas differ after the last step: {', '.join(odd)} is not like the others. The result must not be "
-        "used. Run again with --set distributed.backend=gloo --set device=cpu to see whether the device is at fault."
+        f"the replicas differ after the last step: {', '.join(odd)} is not like the others. The result must "
+        "not be used. Run again with --set device=cpu to see whether the device is at fault."
     )

@@ -79,8 +79,8 @@ def load_node_config(path: Path = NODE_CONFIG) -> NodeConfig:
     """
     if not path.exists():
         raise InputError(
-            f"{path}: does not exist, so this machine is not set up as a node. Run ansible-playbook site.yml, "
-            "or add --local-ranks 1 to train on this machine alone."
+            f"{path}: does not exist, so this machine is not set up as a node. Run ansible-playbook "
+            "site.yml, or add --local-ranks 1 to train on this machine alone."
         )
     content = read_yaml(path)
     if not isinstance(content, dict):

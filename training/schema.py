@@ -57,9 +57,12 @@ class PythonTextData:
     """The text of Python's own standard library as byte tokens, or of the `.py` files of a folder."""
 
     name: Literal["python_text"] = "python_text"
-    path: Path | None = option(None, "give a folder with .py files, or leave it out for the standard library")
+    path: Path | None = field(
+        default=None,
+        metadata={"fix": "give a folder with .py files, or leave it out for the standard library"},
+    )
     window: int = option(64, "give the tokens of one sample, such as 64", least=2, most=1 << 20)
-    max_mib: float = option(4.0, "give the MiB of text to use", least=0.01, most=4096)
+    max_mib: float = option(2.0, "give the MiB of text to use", least=0.01, most=4096)
     validation_fraction: float = option(
         0.05, "give the share of text kept for the test", least=0.001, most=0.5
     )

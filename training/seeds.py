@@ -9,7 +9,7 @@ import torch
 def seed_everything(seed: int) -> None:
     """Seeds Python, NumPy and torch, and asks torch for deterministic kernels where it has them.
 
-    All ranks use the same seed, so that they build the same model; what differs between ranks is the data alone.
+    All ranks use the same seed, so that they build the same model; the data alone differs between ranks.
     """
     random.seed(seed)
     np.random.seed(seed % 2**32)

@@ -1,4 +1,4 @@
-"""One rank from start to end: come together, do the work, and end with the status that the command promises."""
+"""One rank from start to end: come together, do the work, and end with the promised status."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-import torch.distributed as dist
+from torch._C._distributed_c10d import Store, TCPStore
 
 from training.distributed.unified import CollectiveError
 from training.errors import EXIT_DONE, EspalierError, FabricError, InterruptedRunError
@@ -38,7 +38,7 @@ class Session:
     """
 
     place: Placement
-    store: dist.Store
+    store: Store
 
 
 def run_rank(
@@ -59,7 +59,7 @@ def run_rank(
         The exit status.
     """
     interrupts = Interrupts()
-    store: dist.TCPStore | None = None
+    store: TCPStore | None = None
     try:
         interrupts.install()
         if place.threads:
@@ -89,7 +89,7 @@ def _without_trace(place: Placement, error: RuntimeError) -> str:
     return f"rank {place.rank} ({place.name}): a collective with {others} failed: {line}"
 
 
-def _end(place: Placement, store: dist.TCPStore | None, error: EspalierError) -> int:
+def _end(place: Placement, store: TCPStore | None, error: EspalierError) -> int:
     if isinstance(error, InterruptedRunError):
         if store is not None:
             with contextlib.suppress(RuntimeError):
@@ -104,8 +104,8 @@ def _end(place: Placement, store: dist.TCPStore | None, error: EspalierError) ->
     return error.exit_status
 
 
-def _interrupted_by(store: dist.TCPStore | None) -> str | None:
-    """The node that was interrupted, if one was. The store's host may be gone, so the question has a limit."""
+def _interrupted_by(store: TCPStore | None) -> str | None:
+    """The node that was interrupted, if one was. The store's host may be gone, so asking has a limit."""
     answer: list[str] = []
 
     def ask() -> None:

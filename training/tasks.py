@@ -1,4 +1,4 @@
-"""What a rank is asked to do, as plain values that travel to a new process without loading torch on the way."""
+"""What a rank is asked to do, as plain values that travel to a new process without loading torch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Task(Protocol):
     """Work for one rank."""
 
     def run(self, place: Placement, listener: socket.socket | None = None) -> int:
-        """Does it on the rank at `place`; `listener` is the store's socket on the first rank, if open already.
+        """Does it on the rank at `place`; `listener` is the store's socket on the first rank, if open.
 
         Returns:
             The exit status.

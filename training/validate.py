@@ -1,4 +1,4 @@
-"""Turns plain YAML values into the dataclasses of a schema, strictly: no unknown key, no silent conversion."""
+"""Turns plain YAML values into the dataclasses of a schema, strictly: no unknown key, no conversion."""
 
 import dataclasses
 import difflib
@@ -86,7 +86,8 @@ def _scalar(hint: Any, value: object, metadata: Mapping[str, Any], *, source: st
         choices = typing.get_args(hint)
         if value not in choices:
             raise InputError(
-                f"{source}: {key} is {value!r}, which does not exist. {nearest(str(value), map(str, choices))}"
+                f"{source}: {key} is {value!r}, which does not exist. "
+                f"{nearest(str(value), map(str, choices))}"
             )
         return value
     if isinstance(hint, types.UnionType):

@@ -1,7 +1,7 @@
 """The all-reduce by size: how long, and how much of the fabric it uses.
 
-Algorithm bandwidth is bytes over time. Bus bandwidth multiplies it by 2(n-1)/n, the part of the bytes that each
-rank must send in the best algorithm, so that numbers for different counts of ranks can be compared.
+Algorithm bandwidth is bytes over time. Bus bandwidth multiplies it by 2(n-1)/n, the part of the bytes that
+each rank must send in the best algorithm, so that numbers for different counts of ranks can be compared.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def bench_allreduce(task: BenchTask, session: Session) -> None:
         if place.rank == 0:
             print(
                 f"{format_size(size):>8}  {result['seconds'] * 1e3:9.3f} ms  "
-                f"{result['algbw_gb_s']:7.3f} GB/s  bus {result['busbw_gb_s']:7.3f} GB/s  x{result['iterations']}",
+                f"{result['algbw_gb_s']:7.3f} GB/s  "
+                f"bus {result['busbw_gb_s']:7.3f} GB/s  x{result['iterations']}",
                 file=sys.stdout,
                 flush=True,
             )
@@ -91,7 +92,7 @@ def _agree(once_s: float, seconds: float) -> int:
 
 
 def _check_sum(tensor: torch.Tensor, rank: int, world: int) -> None:
-    """Sums small whole numbers, which float32 holds exactly, in a pattern that shows shifted or lost parts."""
+    """Sums whole numbers that float32 holds exactly, in a pattern that shows shifted or lost parts."""
     pattern = torch.arange(tensor.numel(), device=tensor.device) % 251
     tensor.copy_(pattern + rank)
     dist.all_reduce(tensor)

@@ -17,8 +17,8 @@ def summed_loss(scores: Tensor, targets: Tensor) -> Tensor:
 def rank_loss(summed: Tensor, global_targets: int, world_size: int) -> Tensor:
     """This rank's loss such that the mean of all ranks' gradients is the gradient of the global mean.
 
-    DistributedDataParallel averages over ranks without asking how many samples each had; dividing by the global
-    count and multiplying by the ranks makes that average exact, uneven shares included.
+    DistributedDataParallel averages over ranks without asking how many samples each had; dividing by the
+    global count and multiplying by the ranks makes that average exact, uneven shares included.
 
     Args:
         summed: The summed loss of this rank's samples.

@@ -1,4 +1,4 @@
-"""The bundled data sets, each from what is on the machine anyway, and the rule by which ranks share a batch."""
+"""The bundled data sets, from what is on the machine anyway, and the rule by which ranks share a batch."""
 
 from training.data.dataset import Dataset
 from training.data.digits import Digits

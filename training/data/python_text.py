@@ -1,6 +1,7 @@
 """The text of Python's standard library as byte tokens: real text that is on every machine.
 
-It differs from one Python version to the next, so its SHA-256 goes into the result and is compared between ranks.
+It differs from one Python version to the next, so its SHA-256 goes into the result and is compared between
+ranks.
 """
 
 import hashlib
@@ -80,8 +81,8 @@ class PythonText:
         if not self.test_size:
             source = options.path or "the standard library"
             raise InputError(
-                f"data.path: {source} has {len(corpus)} bytes of Python text, too few for a training and a test "
-                f"part in windows of {options.window}. Give a folder with more, or lower data.window."
+                f"data.path: {source} has {len(corpus)} bytes of Python text, too few for a training and a "
+                f"test part in windows of {options.window}. Give a folder with more, or lower data.window."
             )
         self.sha256 = hashlib.sha256(corpus).hexdigest()
 

@@ -3,8 +3,8 @@
 Three ways, chosen by where the tensor lives:
 
 - direct: the tensor is in host memory already;
-- alias: Apple silicon's unified memory lets the host see the GPU's own bytes (torch 2.13 and later), so nothing
-  is copied, but the GPU must have finished writing them, which an event tells;
+- alias: Apple silicon's unified memory lets the host see the GPU's own bytes (torch 2.13 and later), so
+  nothing is copied, but the GPU must have finished writing them, which an event tells;
 - staged: the bytes are copied to the host on the calling thread, and back on the thread that waits.
 
 Two threads that issue MPS operations crash the process (pytorch issue 197805), so nothing in this file
@@ -56,9 +56,10 @@ class HostMemory:
     record: Callable[[], ReadyEvent]
 
     def stage(self, tensor: torch.Tensor, *, copy: bool) -> torch.Tensor:
-        """A host buffer of the tensor's shape; with `copy`, its content. Call it on the thread that owns the device.
+        """A host buffer of the tensor's shape; with `copy`, its content. Only on the caller's own thread.
 
-        The copy blocks: `non_blocking` ones from and to MPS have corrupted data (pytorch issues 139550, 189690).
+        The copy blocks: `non_blocking` ones from and to MPS have corrupted data (pytorch issues 139550 and
+        189690).
         """
         buffer = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")
         if copy:
@@ -75,7 +76,7 @@ def wait_for(event: ReadyEvent) -> None:
 
 
 def has_host_alias() -> bool:
-    """Whether this torch can show the bytes of an MPS tensor to the host (a private function, from 2.13 on)."""
+    """Whether this torch can show the bytes of an MPS tensor to the host (private, from 2.13 on)."""
     return hasattr(torch.mps, "_host_alias_storage") and torch.backends.mps.is_available()
 
 

@@ -10,14 +10,14 @@ import threading
 import time
 from collections.abc import Sequence
 
-import torch.distributed as dist
+from torch._C._distributed_c10d import Store
 
 LISTEN_S = 2.0
 # A store whose host has vanished can block a call for good, so the whole conversation has a limit of its own.
 GIVE_UP_S = 4.0
 
 
-def absent_ranks(store: dist.Store, rank: int, size: int, call: str) -> Sequence[int] | None:
+def absent_ranks(store: Store, rank: int, size: int, call: str) -> Sequence[int] | None:
     """The ranks of the group that did not report the same failed call.
 
     Args:

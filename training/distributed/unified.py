@@ -1,4 +1,4 @@
-"""The process group `unified`: gloo for tensors in host memory and for those of a device that gloo cannot read.
+"""The process group `unified`: gloo, also for tensors of a device that gloo cannot read.
 
 torch.distributed has no kernels for MPS tensors. A subclass of ProcessGroup is called without the dispatcher
 in between, so it can take any tensor, bring its bytes to the host (`host_memory`), and let gloo do the rest
@@ -19,7 +19,21 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.distributed import ProcessGroupGloo
+from torch._C._distributed_c10d import (
+    AllgatherOptions,
+    AllreduceCoalescedOptions,
+    AllreduceOptions,
+    AllToAllOptions,
+    BarrierOptions,
+    BroadcastOptions,
+    GatherOptions,
+    ProcessGroupGloo,
+    ReduceOptions,
+    ReduceScatterOptions,
+    ScatterOptions,
+    Store,
+    Work,
+)
 
 from training.distributed.fabric_view import FabricView
 from training.distributed.host_memory import DEFAULT, HostMemory, Way, wait_for
@@ -47,7 +61,7 @@ class UnifiedProcessGroup(dist.ProcessGroup):
 
     def __init__(
         self,
-        store: dist.Store,
+        store: Store,
         rank: int,
         size: int,
         timeout: timedelta,
@@ -70,7 +84,7 @@ class UnifiedProcessGroup(dist.ProcessGroup):
         Raises:
             RuntimeError: gloo could not connect to every rank in time.
         """
-        super().__init__(rank, size)
+        super().__init__(rank, size)  # type: ignore[call-arg]
         self._rank, self._size = rank, size
         self._store, self._view, self._memory = store, view, memory
         self._global_ranks = list(global_ranks) or list(range(size))
@@ -80,14 +94,16 @@ class UnifiedProcessGroup(dist.ProcessGroup):
         self._queued = 0
         self._lock = threading.Lock()
         self._launcher: ThreadPoolExecutor | None = None
-        options = ProcessGroupGloo._Options()
+        # Any: torch's stub of this class leaves out its options and all collectives.
+        gloo: Any = ProcessGroupGloo
+        options = gloo._Options()
         if view.address:
-            options._devices = [ProcessGroupGloo.create_device(hostname=view.address)]
+            options._devices = [gloo.create_device(hostname=view.address)]
         else:
-            options._devices = [ProcessGroupGloo.create_default_device()]
+            options._devices = [gloo.create_default_device()]
         options._threads = GLOO_THREADS
         options._timeout = timeout
-        self._gloo = ProcessGroupGloo(store, rank, size, options)
+        self._gloo = gloo(store, rank, size, options)
 
     # What torch asks about the group itself. Its C++ side calls these names.
 
@@ -120,10 +136,10 @@ class UnifiedProcessGroup(dist.ProcessGroup):
         return self._description
 
     _set_group_name = setGroupName
-    _set_group_desc = setGroupDesc
+    _set_group_desc = setGroupDesc  # type: ignore[assignment]
 
     @property
-    def group_name(self) -> str:
+    def group_name(self) -> str:  # type: ignore[override]
         """The name by which torch finds the group again."""
         return self._name
 
@@ -141,18 +157,20 @@ class UnifiedProcessGroup(dist.ProcessGroup):
         """No: torch then issues calls one by one."""
         return False
 
+    # torch's stub also knows forms with a lone tensor, which nothing in torch.distributed calls; hence the
+    # ignored overrides.
     # Collectives: `reads` are brought to the host, `writes` are brought back.
 
-    def allreduce(self, tensors: list[Tensor], opts: Any = None) -> dist.Work:
+    def allreduce(self, tensors: list[Tensor], opts: Any = None) -> Work:  # type: ignore[override]
         """Reduces each tensor over the ranks, in place."""
-        opts = opts or dist.AllreduceOptions()
+        opts = opts or AllreduceOptions()
         return self._run(
             "all_reduce", lambda host: [self._gloo.allreduce(_each(host, tensors), opts)], tensors, tensors
         )
 
-    def allreduce_coalesced(self, tensors: list[Tensor], opts: Any = None) -> dist.Work:
+    def allreduce_coalesced(self, tensors: list[Tensor], opts: Any = None) -> Work:
         """Reduces several tensors in one call, in place."""
-        opts = opts or dist.AllreduceCoalescedOptions()
+        opts = opts or AllreduceCoalescedOptions()
         return self._run(
             "all_reduce_coalesced",
             lambda host: [self._gloo.allreduce_coalesced(_each(host, tensors), opts)],
@@ -160,9 +178,9 @@ class UnifiedProcessGroup(dist.ProcessGroup):
             tensors,
         )
 
-    def broadcast(self, tensors: list[Tensor], opts: Any = None) -> dist.Work:
+    def broadcast(self, tensors: list[Tensor], opts: Any = None) -> Work:  # type: ignore[override]
         """Copies the tensors of opts.rootRank to all ranks."""
-        opts = opts or dist.BroadcastOptions()
+        opts = opts or BroadcastOptions()
         return self._run(
             "broadcast",
             lambda host: [self._gloo.broadcast(_each(host, tensors), opts)],
@@ -170,16 +188,16 @@ class UnifiedProcessGroup(dist.ProcessGroup):
             tensors,
         )
 
-    def reduce(self, tensors: list[Tensor], opts: Any = None) -> dist.Work:
+    def reduce(self, tensors: list[Tensor], opts: Any = None) -> Work:  # type: ignore[override]
         """Reduces each tensor to opts.rootRank; the others' tensors are left in an undefined state."""
-        opts = opts or dist.ReduceOptions()
+        opts = opts or ReduceOptions()
         return self._run(
             "reduce", lambda host: [self._gloo.reduce(_each(host, tensors), opts)], tensors, tensors
         )
 
-    def allgather(self, outputs: list[list[Tensor]], inputs: list[Tensor], opts: Any = None) -> dist.Work:
+    def allgather(self, outputs: list[list[Tensor]], inputs: list[Tensor], opts: Any = None) -> Work:  # type: ignore[override]
         """Gives every rank the inputs of all, outputs[i][r] from rank r."""
-        opts = opts or dist.AllgatherOptions()
+        opts = opts or AllgatherOptions()
         return self._run(
             "all_gather",
             lambda host: [
@@ -191,9 +209,9 @@ class UnifiedProcessGroup(dist.ProcessGroup):
 
     def allgather_coalesced(
         self, outputs: list[list[Tensor]], inputs: list[Tensor], opts: Any = None
-    ) -> dist.Work:
+    ) -> Work:
         """Gives every rank the inputs of all, outputs[r][i] from rank r."""
-        opts = opts or dist.AllgatherOptions()
+        opts = opts or AllgatherOptions()
         by_input = [[row[index] for row in outputs] for index in range(len(inputs))]
         return self._run(
             "all_gather_coalesced",
@@ -205,15 +223,15 @@ class UnifiedProcessGroup(dist.ProcessGroup):
             _flat(outputs),
         )
 
-    def all_gather_single(self, output: Tensor, input: Tensor, opts: Any = None) -> dist.Work:
+    def all_gather_single(self, output: Tensor, input: Tensor, opts: Any = None) -> Work:
         """Gathers `input` of all ranks into one tensor, in rank order along dim 0."""
         return self.all_gather_single_coalesced([output], [input], opts, name="all_gather_single")
 
     def all_gather_single_coalesced(
         self, outputs: list[Tensor], inputs: list[Tensor], opts: Any = None, name: str = ""
-    ) -> dist.Work:
+    ) -> Work:
         """Several `all_gather_single` in one call."""
-        opts = opts or dist.AllgatherOptions()
+        opts = opts or AllgatherOptions()
         return self._run(
             name or "all_gather_single_coalesced",
             lambda host: [
@@ -224,11 +242,9 @@ class UnifiedProcessGroup(dist.ProcessGroup):
             outputs,
         )
 
-    def reduce_scatter(
-        self, outputs: list[Tensor], inputs: list[list[Tensor]], opts: Any = None
-    ) -> dist.Work:
+    def reduce_scatter(self, outputs: list[Tensor], inputs: list[list[Tensor]], opts: Any = None) -> Work:  # type: ignore[override]
         """Reduces inputs[i][r] over the ranks into outputs[i] of rank r."""
-        opts = opts or dist.ReduceScatterOptions()
+        opts = opts or ReduceScatterOptions()
         return self._run(
             "reduce_scatter",
             lambda host: [
@@ -241,15 +257,15 @@ class UnifiedProcessGroup(dist.ProcessGroup):
             outputs,
         )
 
-    def reduce_scatter_single(self, output: Tensor, input: Tensor, opts: Any = None) -> dist.Work:
+    def reduce_scatter_single(self, output: Tensor, input: Tensor, opts: Any = None) -> Work:
         """Reduces `input` over the ranks and leaves this rank's share, cut along dim 0, in `output`."""
         return self.reduce_scatter_single_coalesced([output], [input], opts, name="reduce_scatter_single")
 
     def reduce_scatter_single_coalesced(
         self, outputs: list[Tensor], inputs: list[Tensor], opts: Any = None, name: str = ""
-    ) -> dist.Work:
+    ) -> Work:
         """Several `reduce_scatter_single` in one call."""
-        opts = opts or dist.ReduceScatterOptions()
+        opts = opts or ReduceScatterOptions()
         return self._run(
             name or "reduce_scatter_single_coalesced",
             lambda host: [
@@ -260,9 +276,9 @@ class UnifiedProcessGroup(dist.ProcessGroup):
             outputs,
         )
 
-    def scatter(self, outputs: list[Tensor], inputs: list[list[Tensor]], opts: Any = None) -> dist.Work:
+    def scatter(self, outputs: list[Tensor], inputs: list[list[Tensor]], opts: Any = None) -> Work:  # type: ignore[override]
         """Gives rank r the root's inputs[i][r]."""
-        opts = opts or dist.ScatterOptions()
+        opts = opts or ScatterOptions()
         return self._run(
             "scatter",
             lambda host: [
@@ -272,9 +288,9 @@ class UnifiedProcessGroup(dist.ProcessGroup):
             outputs,
         )
 
-    def gather(self, outputs: list[list[Tensor]], inputs: list[Tensor], opts: Any = None) -> dist.Work:
+    def gather(self, outputs: list[list[Tensor]], inputs: list[Tensor], opts: Any = None) -> Work:  # type: ignore[override]
         """Gives the root the inputs of all ranks, outputs[i][r] from rank r."""
-        opts = opts or dist.GatherOptions()
+        opts = opts or GatherOptions()
         return self._run(
             "gather",
             lambda host: [
@@ -291,9 +307,9 @@ class UnifiedProcessGroup(dist.ProcessGroup):
         output_split_sizes: list[int],
         input_split_sizes: list[int],
         opts: Any = None,
-    ) -> dist.Work:
+    ) -> Work:
         """Cuts `input` along dim 0, sends part r to rank r, and joins what came into `output`."""
-        opts = opts or dist.AllToAllOptions()
+        opts = opts or AllToAllOptions()
         return self._run(
             "all_to_all_single",
             lambda host: [
@@ -305,9 +321,9 @@ class UnifiedProcessGroup(dist.ProcessGroup):
             [output],
         )
 
-    def alltoall(self, outputs: list[Tensor], inputs: list[Tensor], opts: Any = None) -> dist.Work:
+    def alltoall(self, outputs: list[Tensor], inputs: list[Tensor], opts: Any = None) -> Work:
         """Sends inputs[r] to rank r and receives outputs[r] from it."""
-        opts = opts or dist.AllToAllOptions()
+        opts = opts or AllToAllOptions()
         received = [torch.empty(sum(item.numel() for item in outputs), dtype=outputs[0].dtype)]
 
         def launch(host: Host) -> list[Any]:
@@ -317,41 +333,41 @@ class UnifiedProcessGroup(dist.ProcessGroup):
             return [self._gloo.alltoall_base(received[0], sent, sizes_out, sizes_in, opts)]
 
         def unpack(host: Host) -> None:
-            parts = received[0].split([item.numel() for item in outputs])
+            parts = torch.split(received[0], [item.numel() for item in outputs])
             for item, part in zip(outputs, parts, strict=True):
                 host(item).copy_(part.view(item.shape))
 
         return self._run("all_to_all", launch, inputs, outputs, after=unpack)
 
-    def barrier(self, opts: Any = None) -> dist.Work:
+    def barrier(self, opts: Any = None) -> Work:
         """Returns to no rank before all have called it."""
-        opts = opts if isinstance(opts, dist.BarrierOptions) else dist.BarrierOptions()
+        opts = opts if isinstance(opts, BarrierOptions) else BarrierOptions()
         return self._run("barrier", lambda _host: [self._gloo.barrier(opts)], [], [])
 
-    def send(self, tensors: list[Tensor], dst: int, tag: int = 0) -> dist.Work:
+    def send(self, tensors: list[Tensor], dst: int, tag: int = 0) -> Work:
         """Sends one tensor to a rank of the group."""
         return self._run(
             "send", lambda host: [self._gloo.send(_each(host, tensors), dst, tag)], tensors, [], peer=dst
         )
 
-    def recv(self, tensors: list[Tensor], src: int, tag: int = 0) -> dist.Work:
+    def recv(self, tensors: list[Tensor], src: int, tag: int = 0) -> Work:
         """Receives one tensor from a rank of the group."""
         return self._run(
             "recv", lambda host: [self._gloo.recv(_each(host, tensors), src, tag)], [], tensors, peer=src
         )
 
-    def recv_anysource(self, tensors: list[Tensor], tag: int = 0) -> dist.Work:
+    def recv_anysource(self, tensors: list[Tensor], tag: int = 0) -> Work:
         """Receives one tensor from whichever rank sends first."""
         return self._run(
             "recv_anysource", lambda host: [self._gloo.recv_anysource(_each(host, tensors), tag)], [], tensors
         )
 
-    # The names before torch 2.13.
+    # The names before torch 2.13; the stub has other parameter names.
     _allgather_base = all_gather_single
-    _reduce_scatter_base = reduce_scatter_single
-    allgather_into_tensor_coalesced = all_gather_single_coalesced
-    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
-    alltoall_base = all_to_all_single
+    _reduce_scatter_base = reduce_scatter_single  # type: ignore[assignment]
+    allgather_into_tensor_coalesced = all_gather_single_coalesced  # type: ignore[assignment]
+    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced  # type: ignore[assignment]
+    alltoall_base = all_to_all_single  # type: ignore[assignment]
 
     def shutdown(self) -> None:
         """Lets the launcher thread finish what it has, and closes gloo's connections."""
@@ -378,7 +394,7 @@ class UnifiedProcessGroup(dist.ProcessGroup):
         *,
         peer: int | None = None,
         after: Callable[[Host], None] | None = None,
-    ) -> dist.Work:
+    ) -> Work:
         """Brings tensors to the host, starts gloo, and returns the handle that brings results back.
 
         Args:
@@ -413,7 +429,7 @@ class UnifiedProcessGroup(dist.ProcessGroup):
         writes: Sequence[Tensor],
         explain: Callable[[BaseException], BaseException],
         after: Callable[[Host], None] | None,
-    ) -> dist.Work:
+    ) -> Work:
         needed = {id(tensor) for tensor in reads}
         buffers: dict[int, Tensor] = {}
         for tensor in (*reads, *writes):
@@ -437,7 +453,7 @@ class UnifiedProcessGroup(dist.ProcessGroup):
         explain: Callable[[BaseException], BaseException],
         result: list[Tensor],
         after: Callable[[Host], None] | None,
-    ) -> dist.Work:
+    ) -> Work:
         event = self._memory.record()
 
         def start() -> list[Any]:
@@ -535,7 +551,7 @@ def register(view: FabricView, memory: HostMemory = DEFAULT) -> None:
         )
 
     # A list, because torch up to 2.13 walks through a string letter by letter.
-    devices = [device for device in DEVICES]
+    devices = list(DEVICES)
     extra = torch._C._get_privateuse1_backend_name()
     if extra != "privateuseone":
         devices.append(extra)

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 import torch
-import torch.distributed as dist
+from torch._C._distributed_c10d import Work
 
 Explain = Callable[[BaseException], BaseException]
 
@@ -22,7 +22,7 @@ def _wait(work: Any, timeout: timedelta | None) -> None:
         work.wait(timeout)
 
 
-class _UnifiedWork(dist._Work):
+class _UnifiedWork(Work):
     """What the three kinds share: gloo's handles, and errors that say what failed."""
 
     def __init__(
@@ -119,7 +119,7 @@ class _UnifiedWork(dist._Work):
 
 def _fail(future: torch.futures.Future[Any], error: BaseException) -> None:
     if not future.done():
-        future.set_exception(error)  # type: ignore[no-untyped-call]
+        future.set_exception(error)
 
 
 class DirectWork(_UnifiedWork):
@@ -167,10 +167,10 @@ class StagedWork(_UnifiedWork):
     def get_future(self) -> torch.futures.Future[Any]:
         """A future of the device tensors.
 
-        In a backward pass it returns at once, so that DistributedDataParallel goes on computing: the copy back
-        runs as the autograd engine's own final callback, on its thread, queued ahead of the callback in
-        which DistributedDataParallel collects its buckets. Elsewhere there is no later moment on this thread,
-        so the call waits.
+        In a backward pass it returns at once, so that DistributedDataParallel goes on computing: the copy
+        back runs as the autograd engine's own final callback, on its thread, queued ahead of the callback
+        in which DistributedDataParallel collects its buckets. Elsewhere there is no later moment on this
+        thread, so the call waits.
         """
         future: torch.futures.Future[Any] = torch.futures.Future()
 
@@ -183,7 +183,7 @@ class StagedWork(_UnifiedWork):
             future.set_result(self._result)
 
         try:
-            torch.autograd.Variable._execution_engine.queue_callback(finish)  # type: ignore[attr-defined]
+            torch.autograd.Variable._execution_engine.queue_callback(finish)
         except RuntimeError:
             finish()
         return future

@@ -1,7 +1,7 @@
 """A decoder over byte tokens: pre-norm blocks of causal attention and a feed-forward layer.
 
-Projections that belong together in tensor parallelism have names of their own (`query`, `key`, `value`, `output`,
-`up`, `down`), so that a plan can address them; nothing here knows of such a plan.
+Projections that belong together in tensor parallelism have names of their own (`query`, `key`, `value`,
+`output`, `up`, `down`), so that a plan can address them; nothing here knows of such a plan.
 """
 
 import torch
