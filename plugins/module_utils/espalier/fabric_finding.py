@@ -1,0 +1,67 @@
+"""What a check has to say: one sentence each about what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+ERROR = "error"
+WARNING = "warning"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a check found.
+
+    Attributes:
+        severity: ``error`` (nothing may be changed) or ``warning`` (the run goes on).
+        code: stable name of the check, such as ``port-taken``; for programs, not for people.
+        place: where it is: file and key, variable, host, or cable.
+        message: what is wrong, with the value.
+        fix: what to do about it.
+    """
+
+    severity: str
+    code: str
+    place: str
+    message: str
+    fix: str
+
+    def to_dict(self) -> dict[str, str]:
+        """As plain values, with the whole as one sentence under ``text``."""
+        return {
+            "severity": self.severity,
+            "code": self.code,
+            "place": self.place,
+            "message": self.message,
+            "fix": self.fix,
+            "text": f"{self.place}: {self.message} {self.fix}",
+        }
+
+
+def error(code: str, place: str, message: str, fix: str) -> Finding:
+    """A finding that ends the run."""
+    return Finding(ERROR, code, place, message, fix)
+
+
+def warning(code: str, place: str, message: str, fix: str) -> Finding:
+    """A finding that is printed, and the run goes on."""
+    return Finding(WARNING, code, place, message, fix)
+
+
+def errors_of(findings: Iterable[Finding]) -> list[Finding]:
+    """Those that end the run."""
+    return [finding for finding in findings if finding.severity == ERROR]
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun, with the plural's s where it belongs: 1 port, 3 ports."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def named(names: Iterable[str]) -> str:
+    """Names as people list them: mac1, mac2 and mac3."""
+    listed = list(names)
+    if len(listed) < 2:
+        return "".join(listed)
+    return f"{', '.join(listed[:-1])} and {listed[-1]}"
