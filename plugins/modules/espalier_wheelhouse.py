@@ -11,6 +11,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.espalier.wheel_lock import LockError, Pin
 from ansible.module_utils.espalier.wheelhouse import (
     Target,
+    bundle,
     current_lock,
     exclusive,
     fetch,
@@ -79,6 +80,10 @@ complete:
   description: All wheels of the lock are there. False only in check mode.
   returned: success
   type: bool
+bundle:
+  description: Path of one archive of all wheels. Empty in check mode.
+  returned: success
+  type: str
 wheels:
   description: The files, with their name, version, hash and size in bytes.
   returned: success
@@ -87,10 +92,10 @@ wheels:
 """
 
 
-def answer(changed: bool, complete: bool, wheels: dict[str, Any]) -> dict[str, Any]:
+def answer(changed: bool, complete: bool, wheels: dict[str, Any], archive: str = "") -> dict[str, Any]:
     """The module's return values."""
     files = [dataclasses.asdict(wheels[name]) for name in sorted(wheels)]
-    return {"changed": changed, "complete": complete, "wheels": files}
+    return {"changed": changed, "complete": complete, "wheels": files, "bundle": archive}
 
 
 def preview(lock: Path, dest: Path) -> dict[str, Any]:
@@ -111,8 +116,9 @@ def ensure(params: dict[str, Any]) -> dict[str, Any]:
         before = {path.name for path in dest.glob("*.whl")}
         pins, written = current_lock(lock, requirements, constraints, target, dest, not params["shipped"])
         wheels = fetch(pins, target, dest)
+        archive = bundle(dest, wheels)
         after = {path.name for path in dest.glob("*.whl")}
-    return answer(written or before != after, True, wheels)
+    return answer(written or before != after, True, wheels, str(archive))
 
 
 def main() -> None:

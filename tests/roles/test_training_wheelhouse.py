@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 from espalier.wheel_lock import LockError, parse_constraints, parse_lock
-from espalier.wheelhouse import Target, current_lock, fetch, inspect, make_lock, sha256_of
+from espalier.wheelhouse import Target, bundle, current_lock, fetch, inspect, make_lock, sha256_of
 
 
 def make_wheel(
@@ -143,3 +144,17 @@ def test_a_shipped_lock_is_never_written(tmp_path: Path, mac: Target, wheelhouse
 def test_nothing_found_in_an_empty_folder(mac: Target, wheelhouse: Path) -> None:
     lock = parse_lock(make_lock(["deep"], {}, mac, None), "x")
     assert inspect(wheelhouse, lock) == ({}, [])
+
+
+def test_the_archive_holds_the_wheels_and_follows_their_changes(
+    index: Path, mac: Target, wheelhouse: Path
+) -> None:
+    wheels = fetch(parse_lock(make_lock(["deep"], {}, mac, None), "x"), mac, wheelhouse)
+    first = bundle(wheelhouse, wheels)
+    assert bundle(wheelhouse, wheels) == first
+    make_wheel(index, "deep", "3.0")
+    wheels = fetch(parse_lock(make_lock(["deep"], {}, mac, None), "x"), mac, wheelhouse)
+    second = bundle(wheelhouse, wheels)
+    assert [path.name for path in wheelhouse.glob("*.tar*")] == [second.name]
+    with tarfile.open(second) as archive:
+        assert archive.getnames() == ["deep-3.0-py3-none-any.whl"]

@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -261,6 +262,22 @@ def fetch(pins: Mapping[str, Pin], target: Target, wheelhouse: Path) -> dict[str
     for other in others:
         (wheelhouse / other).unlink()
     return found
+
+
+def bundle(wheelhouse: Path, wheels: Mapping[str, Wheel]) -> Path:
+    """One archive of all wheels, made when they changed: a node that lacks them gets one file, not twenty."""
+    digest = hashlib.sha256("\n".join(sorted(wheel.sha256 for wheel in wheels.values())).encode()).hexdigest()
+    path = wheelhouse / f"wheels-{digest[:16]}.tar"
+    for old in wheelhouse.glob("wheels-*.tar*"):
+        if old != path:
+            old.unlink()
+    if not path.exists():
+        part = path.with_name(f"{path.name}.part")
+        with tarfile.open(part, "w", format=tarfile.USTAR_FORMAT) as archive:
+            for name in sorted(wheels):
+                archive.add(wheelhouse / wheels[name].file, wheels[name].file)
+        part.replace(path)
+    return path
 
 
 def load_lock(path: Path) -> dict[str, Pin] | None:
