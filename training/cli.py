@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
+import importlib
 import sys
 import time
 from collections.abc import Sequence
@@ -23,8 +23,10 @@ from training.tasks import BenchTask, Task, TrainTask
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; the exit status is that of docs/training.md."""
-    parser = build_parser()
-    arguments = parser.parse_args(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    # `train` and `bench` start on every node: they do not load what only the report needs.
+    parser = build_parser(with_report=not words or words[0] not in {"train", "bench"})
+    arguments = parser.parse_args(words)
     try:
         status: int = arguments.run(arguments)
         return status
@@ -35,8 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_INTERRUPTED
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser with all its commands."""
+def build_parser(*, with_report: bool = True) -> argparse.ArgumentParser:
+    """The parser with its commands."""
     parser = argparse.ArgumentParser(
         prog="espalier",
         description="Trains one PyTorch model on all the machines of the rack.",
@@ -47,7 +49,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_train(commands)
     _add_bench(commands)
-    if importlib.util.find_spec("training.report"):
+    if with_report:
         importlib.import_module("training.report.cli").add_parser(commands)
     return parser
 

@@ -16,7 +16,7 @@ from training.errors import EXIT_INTERRUPTED, InterruptedRunError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # Long enough to close files and tell the other ranks.
-GRACE_S = 3.0
+GRACE_S = 2.0
 
 
 class Interrupts:

@@ -15,7 +15,9 @@ from datetime import timedelta
 import torch.distributed as dist
 from torch._C._distributed_c10d import PrefixStore, Store, TCPStore
 
+from training.distributed.diagnosis import plain
 from training.distributed.fabric_view import FabricView
+from training.distributed.roll_call import RollCall
 from training.distributed.unified import register
 from training.errors import FabricError, InputError
 from training.placement import Placement
@@ -76,19 +78,37 @@ def open_store(place: Placement, timeout_s: float, listener: socket.socket | Non
         )
     else:
         store = _reach(place, deadline, timeout_s)
-    store.set(f"espalier/here/{place.rank}", place.name)
+    exchange(store, place, "here", place.name, deadline - time.monotonic())
+    return store
+
+
+def exchange(store: Store, place: Placement, key: str, value: str, timeout_s: float) -> list[str]:
+    """Gives every rank the values of all, in rank order.
+
+    Args:
+        store: Shared by the ranks.
+        place: This rank's place.
+        key: What is exchanged; used once a run.
+        value: This rank's value.
+        timeout_s: How long to wait for the others.
+
+    Raises:
+        FabricError: A rank did not give its value in time; the message names it.
+    """
+    deadline = time.monotonic() + timeout_s
+    store.set(f"exchange/{key}/{place.rank}", value)
     missing = list(range(place.world_size))
     while missing:
-        missing = [rank for rank in missing if not store.check([f"espalier/here/{rank}"])]
+        missing = [rank for rank in missing if not store.check([f"exchange/{key}/{rank}"])]
         if missing and time.monotonic() > deadline:
             names = ", ".join(f"rank {rank} ({place.names[rank]})" for rank in missing)
             raise FabricError(
-                f"{place.name}: {names} did not come up within {timeout_s:g} s. Is the same command "
-                f"running there, and does it reach {place.addresses[0]}?"
+                f"rank {place.rank} ({place.name}): waited {timeout_s:.0f} s in vain for {names}. Is the "
+                f"same command running there, and does it reach {place.addresses[0]}?"
             )
         if missing:
             time.sleep(POLL_S)
-    return store
+    return [store.get(f"exchange/{key}/{rank}").decode() for rank in range(place.world_size)]
 
 
 def _reach(place: Placement, deadline: float, timeout_s: float) -> TCPStore:
@@ -101,8 +121,9 @@ def _reach(place: Placement, deadline: float, timeout_s: float) -> TCPStore:
             break
         if time.monotonic() > deadline:
             raise FabricError(
-                f"{place.name}: rank 0 ({place.names[0]}) does not answer at {host}:{place.master_port} "
-                f"after {timeout_s:g} s. Is the same command running there, and does the fabric reach it?"
+                f"rank {place.rank} ({place.name}): rank 0 ({place.names[0]}) does not answer at "
+                f"{host}:{place.master_port} after {timeout_s:g} s. Is the same command running there, and does "
+                "the fabric reach it?"
             )
         time.sleep(POLL_S)
     return TCPStore(
@@ -116,20 +137,23 @@ def _reach(place: Placement, deadline: float, timeout_s: float) -> TCPStore:
 
 
 @contextlib.contextmanager
-def process_group(place: Placement, store: Store, backend: str, timeout_s: float) -> Iterator[None]:
+def process_group(
+    place: Placement, store: Store, view: FabricView, roll_call: RollCall, backend: str, timeout_s: float
+) -> Iterator[None]:
     """The world's process group for as long as the block runs.
 
     Args:
         place: This rank's place.
         store: From `open_store`.
+        view: Names, addresses and cables of the ranks.
+        roll_call: Asks the ranks after a failure.
         backend: `unified`, or a name that torch knows.
         timeout_s: After which a collective without answer is an error.
 
     Raises:
         FabricError: The ranks could not connect to one another.
     """
-    view = FabricView(place.address, place.names, place.addresses, place.cables)
-    register(view)
+    register(view, roll_call)
     try:
         dist.init_process_group(
             backend,
@@ -139,10 +163,9 @@ def process_group(place: Placement, store: Store, backend: str, timeout_s: float
             timeout=timedelta(seconds=timeout_s),
         )
     except RuntimeError as error:
-        reason = str(error).strip().splitlines()[0]
         raise FabricError(
-            f"{place.name}: the ranks reached the store on {place.names[0]}, but not one another: {reason}. "
-            "Check the cables with ansible-playbook playbooks/fabric.yml."
+            f"rank {place.rank} ({place.name}): the ranks reached the store on {place.names[0]}, but not one "
+            f"another: {plain(str(error))}. Check the fabric: ansible-playbook playbooks/fabric.yml."
         ) from error
     try:
         yield
@@ -156,7 +179,9 @@ def process_group(place: Placement, store: Store, backend: str, timeout_s: float
     dist.destroy_process_group()
 
 
-def same_everywhere(store: Store, place: Placement, what: str, value: str, fix: str) -> None:
+def same_everywhere(
+    store: Store, place: Placement, what: str, value: str, fix: str, timeout_s: float
+) -> None:
     """Refuses to start when the ranks disagree.
 
     Args:
@@ -165,12 +190,13 @@ def same_everywhere(store: Store, place: Placement, what: str, value: str, fix: 
         what: What is compared, for the message.
         value: This rank's value.
         fix: What to do about it.
+        timeout_s: How long to wait for the others.
 
     Raises:
+        FabricError: A rank did not answer in time.
         InputError: Another rank has another value; the message names who has what.
     """
-    store.set(f"espalier/same/{what}/{place.rank}", value)
-    values = [store.get(f"espalier/same/{what}/{rank}").decode() for rank in range(place.world_size)]
+    values = exchange(store, place, what, value, timeout_s)
     if len(set(values)) > 1:
         who = "; ".join(f"{name} has {value[:60]}" for name, value in zip(place.names, values, strict=True))
         raise InputError(f"{what} differs between ranks: {who}. {fix}")

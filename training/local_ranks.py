@@ -20,8 +20,8 @@ from training.placement import LOOPBACK, Placement, on_this_machine
 from training.tasks import Task
 
 # After one rank has failed, the others see a closed connection and say so within this time.
-GRACE_S = 8.0
-KILL_S = 5.0
+GRACE_S = 6.0
+KILL_S = 3.0
 
 
 def run_local(count: int, task: Task) -> int:
@@ -116,6 +116,7 @@ def _wait_for_all(processes: Sequence[BaseProcess], stop: _Stop) -> int:
 def _status(processes: Sequence[BaseProcess], first: BaseProcess | None, stop: _Stop) -> int:
     codes = [process.exitcode for process in processes]
     if stop.requested or EXIT_INTERRUPTED in codes:
+        print("espalier: interrupted; all ranks have ended", file=sys.stderr)
         return EXIT_INTERRUPTED
     if first is None:
         return EXIT_DONE

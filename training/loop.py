@@ -60,6 +60,7 @@ class Trainer:
             "the job",
             fingerprint(config),
             "Start the same job with the same --set everywhere.",
+            config.distributed.timeout_s,
         )
         same_everywhere(
             session.store,
@@ -67,6 +68,7 @@ class Trainer:
             f"the data set {self.data.name}",
             self.data.sha256,
             "Use the same version of Python and of the packages on all nodes: ansible-playbook site.yml.",
+            config.distributed.timeout_s,
         )
         if self.data.train_size < config.train.global_batch:
             raise InputError(

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import sys
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from torch._C._distributed_c10d import Store, TCPStore
+from torch._C._distributed_c10d import PrefixStore, Store
 
+from training.distributed.diagnosis import diagnose
+from training.distributed.fabric_view import FabricView
+from training.distributed.roll_call import RollCall
 from training.distributed.unified import CollectiveError
-from training.errors import EXIT_DONE, EspalierError, FabricError, InterruptedRunError
+from training.errors import (
+    EXIT_DONE,
+    EXIT_INTERRUPTED,
+    EspalierError,
+    FabricError,
+    InterruptedRunError,
+)
 from training.interrupts import Interrupts
 from training.launch import open_store, process_group
 from training.placement import Placement
 from training.schema import DistributedOptions
 
-INTERRUPTED = "espalier/interrupted"
 # The first rank holds the store; it stays this long so that the others can read why the run ended.
 LINGER_S = 1.0
-ASK_S = 2.0
-# What gloo writes when a connection or a deadline broke, whatever torch wraps round it.
-GLOO_MARKS = ("gloo", "Connection closed", "Connection reset", "Broken pipe", "Timed out waiting")
+# What gloo and the store write when a connection or a deadline broke, whatever torch wraps round it.
+MARKS = ("gloo", "Connection closed", "Connection reset", "Broken pipe", "imed out", "wait timeout")
 
 
 @dataclass(frozen=True)
@@ -35,10 +40,12 @@ class Session:
     Attributes:
         place: This rank's place.
         store: The store that all ranks share.
+        options: Backend and timeouts.
     """
 
     place: Placement
     store: Store
+    options: DistributedOptions
 
 
 def run_rank(
@@ -59,61 +66,73 @@ def run_rank(
         The exit status.
     """
     interrupts = Interrupts()
-    store: TCPStore | None = None
+    view = FabricView(place.address, place.names, place.addresses, place.cables)
+    roll_call: RollCall | None = None
     try:
         interrupts.install()
         if place.threads:
             torch.set_num_threads(place.threads)
         store = open_store(place, options.connect_timeout_s, listener)
-        with process_group(place, store, options.backend, options.timeout_s):
-            work(Session(place, store))
+        roll_call = RollCall(PrefixStore("roll-call", store), place.rank, place.world_size)
+        with process_group(place, store, view, roll_call, options.backend, options.timeout_s):
+            work(Session(place, store, options))
         return EXIT_DONE
     except EspalierError as error:
-        return _end(place, store, error)
+        return _end(place, roll_call, error)
     except RuntimeError as error:
         if interrupts.received:
-            return _end(place, store, InterruptedRunError(f"ended by {interrupts.received}"))
-        if not isinstance(error, CollectiveError) and not any(mark in str(error) for mark in GLOO_MARKS):
+            return _end(place, roll_call, InterruptedRunError(f"ended by {interrupts.received}"))
+        if not isinstance(error, CollectiveError) and not any(mark in str(error) for mark in MARKS):
+            if roll_call:
+                roll_call.say_farewell(1, f"{type(error).__name__}: {error}")
             raise
-        by_whom = _interrupted_by(store)
-        if by_whom:
-            return _end(place, None, InterruptedRunError(f"ended, because {by_whom} was interrupted"))
-        reason = str(error) if isinstance(error, CollectiveError) else _without_trace(place, error)
-        return _end(place, store, FabricError(reason))
+        return _end_after_peer(place, roll_call, error, view, options)
 
 
-def _without_trace(place: Placement, error: RuntimeError) -> str:
-    """An error that reached us through torch's own C++ code, which drops who it was about."""
-    line = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    others = ", ".join(name for name in place.names if name != place.name)
-    return f"rank {place.rank} ({place.name}): a collective with {others} failed: {line}"
-
-
-def _end(place: Placement, store: TCPStore | None, error: EspalierError) -> int:
-    if isinstance(error, InterruptedRunError):
-        if store is not None:
-            with contextlib.suppress(RuntimeError):
-                store.set(INTERRUPTED, place.name)
-            if place.rank == 0 and place.world_size > 1:
-                time.sleep(LINGER_S)
+def _end(place: Placement, roll_call: RollCall | None, error: EspalierError) -> int:
+    """Ends for a reason of this rank's own, or one that all ranks see alike."""
+    interrupted = isinstance(error, InterruptedRunError)
+    if roll_call and place.world_size > 1:
+        roll_call.say_farewell(error.exit_status, str(error))
         if place.rank == 0:
-            print(f"espalier: {error}", file=sys.stderr)
-    else:
-        print(f"espalier: {error}", file=sys.stderr)
-    sys.stderr.flush()
+            time.sleep(LINGER_S)
+    if place.rank == 0 or not interrupted:
+        _say(str(error))
     return error.exit_status
 
 
-def _interrupted_by(store: TCPStore | None) -> str | None:
-    """The node that was interrupted, if one was. The store's host may be gone, so asking has a limit."""
-    answer: list[str] = []
+def _end_after_peer(
+    place: Placement,
+    roll_call: RollCall | None,
+    error: RuntimeError,
+    view: FabricView,
+    options: DistributedOptions,
+) -> int:
+    """Ends because a collective failed: for the reason that a peer left, or with a diagnosis."""
+    farewell = roll_call.farewell() if roll_call else None
+    if farewell and farewell.rank != place.rank:
+        who = view.name(farewell.rank)
+        if farewell.status == EXIT_INTERRUPTED:
+            _say(f"{view.name(place.rank)}: ended, because {who} was interrupted")
+            return EXIT_INTERRUPTED
+        _say(f"{view.name(place.rank)}: ended, because {who} did: {farewell.reason}")
+        return farewell.status if farewell.status > 1 else FabricError.exit_status
+    if isinstance(error, CollectiveError):
+        _say(str(error))
+    else:
+        # This error came through torch's own C++ code, which drops what it was about.
+        _say(
+            diagnose(
+                str(error),
+                what="a collective",
+                rank=place.rank,
+                view=view,
+                roll_call=roll_call,
+                timeout_s=options.timeout_s,
+            )
+        )
+    return FabricError.exit_status
 
-    def ask() -> None:
-        with contextlib.suppress(RuntimeError):
-            if store is not None and store.check([INTERRUPTED]):
-                answer.append(store.get(INTERRUPTED).decode())
 
-    thread = threading.Thread(target=ask, name="espalier-why", daemon=True)
-    thread.start()
-    thread.join(ASK_S)
-    return answer[0] if answer else None
+def _say(text: str) -> None:
+    print(f"espalier: {text}", file=sys.stderr, flush=True)

@@ -35,9 +35,10 @@ from torch._C._distributed_c10d import (
     Work,
 )
 
+from training.distributed.diagnosis import diagnose
 from training.distributed.fabric_view import FabricView
 from training.distributed.host_memory import DEFAULT, HostMemory, Way, wait_for
-from training.distributed.roll_call import absent_ranks
+from training.distributed.roll_call import RollCall
 from training.distributed.work import AliasWork, DirectWork, StagedWork
 
 BACKEND = "unified"
@@ -68,6 +69,7 @@ class UnifiedProcessGroup(dist.ProcessGroup):
         *,
         view: FabricView,
         global_ranks: Sequence[int] = (),
+        roll_call: RollCall | None = None,
         memory: HostMemory = DEFAULT,
     ) -> None:
         """Connects to the other ranks of the group.
@@ -79,6 +81,7 @@ class UnifiedProcessGroup(dist.ProcessGroup):
             timeout: After which a collective without answer fails.
             view: Names, addresses and cables of the world's ranks.
             global_ranks: The world rank of each rank of the group; empty when the group is the world.
+            roll_call: Asks the ranks of the world after a failure; None asks nobody.
             memory: How tensors reach the host.
 
         Raises:
@@ -86,7 +89,7 @@ class UnifiedProcessGroup(dist.ProcessGroup):
         """
         super().__init__(rank, size)  # type: ignore[call-arg]
         self._rank, self._size = rank, size
-        self._store, self._view, self._memory = store, view, memory
+        self._view, self._roll_call, self._memory = view, roll_call, memory
         self._global_ranks = list(global_ranks) or list(range(size))
         self._timeout = timeout
         self._name, self._description = "", ""
@@ -407,11 +410,11 @@ class UnifiedProcessGroup(dist.ProcessGroup):
         """
         with self._lock:
             self._calls += 1
-            call = f"{self._name or 'world'}/{name}/{self._calls}"
+            number = self._calls
         size = sum(tensor.numel() * tensor.element_size() for tensor in (reads or writes))
 
         def explain(error: BaseException) -> BaseException:
-            return self._explain(error, name, call, size, peer)
+            return self._explain(error, f"{name} number {number} of {size} bytes", peer)
 
         ways = {self._memory.way(tensor) for tensor in (*reads, *writes)}
         result = list(writes)
@@ -486,37 +489,18 @@ class UnifiedProcessGroup(dist.ProcessGroup):
             self._launcher = ThreadPoolExecutor(1, thread_name_prefix="espalier-launch")
         return self._launcher
 
-    def _explain(
-        self, error: BaseException, name: str, call: str, size: int, peer: int | None
-    ) -> BaseException:
-        """The error of gloo, as a sentence about ranks, nodes and cables."""
-        text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        own = self._view.name(self._global_ranks[self._rank])
-        culprits = self._culprits(text, call, peer)
-        sentence = f"{own}: {name} number {call.rsplit('/', 1)[1]} of {size} bytes failed: "
-        if "imed out" in text:
-            sentence += f"no answer within {self._timeout.total_seconds():g} s"
-        else:
-            sentence += "a connection was lost"
-        if culprits is None:
-            sentence += f". The store on {self._view.name(0)} does not answer either"
-            culprits = [0]
-        for rank in culprits:
-            cables = self._view.cables_to(rank)
-            sentence += f". Look at {self._view.name(rank)}" + (f", by cable {cables}" if cables else "")
-        return CollectiveError(f"{sentence}. gloo said: {text}")
-
-    def _culprits(self, text: str, call: str, peer: int | None) -> Sequence[int] | None:
-        """World ranks to look at; None when the store does not answer."""
-        if peer is not None:
-            return [self._global_ranks[peer]]
-        absent = absent_ranks(self._store, self._rank, self._size, call)
-        if absent:
-            return [self._global_ranks[rank] for rank in absent]
-        named = self._view.rank_in(text)
-        if named is not None:
-            return [named]
-        return None if absent is None else []
+    def _explain(self, error: BaseException, what: str, peer: int | None) -> BaseException:
+        return CollectiveError(
+            diagnose(
+                str(error),
+                what=what,
+                rank=self._global_ranks[self._rank],
+                view=self._view,
+                roll_call=self._roll_call,
+                timeout_s=self._timeout.total_seconds(),
+                peer=None if peer is None else self._global_ranks[peer],
+            )
+        )
 
 
 def _same(tensor: Tensor) -> Tensor:
@@ -531,11 +515,12 @@ def _flat(rows: Iterable[Iterable[Tensor]]) -> list[Tensor]:
     return [tensor for row in rows for tensor in row]
 
 
-def register(view: FabricView, memory: HostMemory = DEFAULT) -> None:
+def register(view: FabricView, roll_call: RollCall | None = None, memory: HostMemory = DEFAULT) -> None:
     """Makes `unified` a backend that init_process_group and new_group know.
 
     Args:
         view: What this rank binds, and who the others are. The latest call counts.
+        roll_call: Asks the ranks of the world after a failure; None asks nobody.
         memory: How tensors reach the host.
     """
 
@@ -547,6 +532,7 @@ def register(view: FabricView, memory: HostMemory = DEFAULT) -> None:
             options.timeout,
             view=view,
             global_ranks=options.global_ranks_in_group,
+            roll_call=roll_call,
             memory=memory,
         )
 
