@@ -21,13 +21,13 @@ def check_nodes(nodes: Iterable[Node]) -> tuple[list[Node], list[Finding]]:
         fix = f"Give it one from 1 to {MAX_NODE_ID} that no other node has, and never change it again."
         if node.node_id is None:
             message = "it has no thunderbolt_node_id, and its name ends in no number to take one from."
-            findings.append(error("node-id-missing", place, message, fix))
+            findings.append(error("node-id-missing", place, message, fix, node.name))
         elif not 1 <= node.node_id <= MAX_NODE_ID:
             message = f"thunderbolt_node_id {node.node_id} is not within 1 to {MAX_NODE_ID}."
-            findings.append(error("node-id-bounds", place, message, fix))
+            findings.append(error("node-id-bounds", place, message, fix, node.name, "thunderbolt_node_id"))
         elif node.node_id in by_id:
             message = f"thunderbolt_node_id {node.node_id} belongs to {by_id[node.node_id]} already."
-            findings.append(error("node-id-taken", place, message, fix))
+            findings.append(error("node-id-taken", place, message, fix, node.name, "thunderbolt_node_id"))
         else:
             by_id[node.node_id] = node.name
             good.append(node)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 ERROR = "error"
 WARNING = "warning"
@@ -19,6 +19,8 @@ class Finding:
         place: where it is: file and key, variable, host, or cable.
         message: what is wrong, with the value.
         fix: what to do about it.
+        host: the host that it is about, where there is one; for finding the file.
+        variable: the variable that it is about, likewise.
     """
 
     severity: str
@@ -26,6 +28,8 @@ class Finding:
     place: str
     message: str
     fix: str
+    host: str = ""
+    variable: str = ""
 
     def to_dict(self) -> dict[str, str]:
         """As plain values, with the whole as one sentence under ``text``."""
@@ -39,19 +43,33 @@ class Finding:
         }
 
 
-def error(code: str, place: str, message: str, fix: str) -> Finding:
+def error(code: str, place: str, message: str, fix: str, host: str = "", variable: str = "") -> Finding:
     """A finding that ends the run."""
-    return Finding(ERROR, code, place, message, fix)
+    return Finding(ERROR, code, place, message, fix, host, variable)
 
 
-def warning(code: str, place: str, message: str, fix: str) -> Finding:
+def warning(code: str, place: str, message: str, fix: str, host: str = "", variable: str = "") -> Finding:
     """A finding that is printed, and the run goes on."""
-    return Finding(WARNING, code, place, message, fix)
+    return Finding(WARNING, code, place, message, fix, host, variable)
 
 
 def errors_of(findings: Iterable[Finding]) -> list[Finding]:
     """Those that end the run."""
     return [finding for finding in findings if finding.severity == ERROR]
+
+
+def condensed(findings: Iterable[Finding], most: int = 20) -> list[Finding]:
+    """At most so many findings of each code; the last of them says how many more there are."""
+    by_code: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_code.setdefault(finding.code, []).append(finding)
+    kept: list[Finding] = []
+    for alike in by_code.values():
+        kept.extend(alike[:most])
+        if len(alike) > most:
+            more = f"{alike[most - 1].message} The same holds {len(alike) - most} times more."
+            kept[-1] = replace(alike[most - 1], message=more)
+    return kept
 
 
 def counted(number: int, noun: str) -> str:

@@ -5,8 +5,8 @@ own. Where there is none, the closed order with the fewest cables between consec
 
 Nodes are numbers from 0 in the order of their ids, and every order starts at 0. The answer depends on nothing
 but the cabling. Exact up to ``EXACT_RING`` nodes for the ring and up to ``EXACT_HOPS`` for the fewest cables.
-Beyond that, a search with a bounded number of steps (fewest ways on first, which finds the ring in grids, tori
-and random cablings), and then the best of two simple orders, improved by reversing stretches.
+Beyond that, a search with a bounded number of steps (fewest ways on first, which finds the ring in grids and
+in random cablings), and then the best of two simple orders, improved by reversing stretches.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def read_nodes(
         if declared_id is not None and node_id is None:
             message = f"thunderbolt_node_id {shown(declared_id)} is not a whole number."
             fix = f"Give it a number from 1 to {MAX_NODE_ID} that no other node has."
-            findings.append(error("node-id-type", f"host {name}", message, fix))
+            findings.append(error("node-id-type", f"host {name}", message, fix, name, "thunderbolt_node_id"))
             continue
         model = own.get("espalier_model")
         model = model if isinstance(model, str) else None
