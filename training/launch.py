@@ -122,8 +122,8 @@ def _reach(place: Placement, deadline: float, timeout_s: float) -> TCPStore:
         if time.monotonic() > deadline:
             raise FabricError(
                 f"rank {place.rank} ({place.name}): rank 0 ({place.names[0]}) does not answer at "
-                f"{host}:{place.master_port} after {timeout_s:g} s. Is the same command running there, and does "
-                "the fabric reach it?"
+                f"{host}:{place.master_port} after {timeout_s:g} s. Is the same command running there, and "
+                "does the fabric reach it?"
             )
         time.sleep(POLL_S)
     return TCPStore(
