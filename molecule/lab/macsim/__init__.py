@@ -1,0 +1,1 @@
+"""A simulated Mac: the commands of macOS, acting on the Linux system underneath."""

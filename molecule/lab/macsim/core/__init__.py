@@ -1,0 +1,1 @@
+"""What every simulated command shares: paths, state, options, the call log."""

@@ -1,0 +1,1 @@
+"""A launchd that really runs the jobs of /Library/LaunchDaemons."""

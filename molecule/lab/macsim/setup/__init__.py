@@ -1,0 +1,1 @@
+"""What install.py does, one concern a file; each returns what it changed, in words."""

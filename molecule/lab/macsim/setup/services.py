@@ -1,0 +1,62 @@
+"""The two services that stand for a Mac's own: launchd and configd."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from macsim.core.paths import Paths
+from macsim.setup.commands import wrapper
+from macsim.setup.write import write
+
+_UNIT = """[Unit]
+Description={description}
+{order}
+[Service]
+Type=simple
+ExecStart={program}
+RuntimeDirectory=macsim
+RuntimeDirectoryPreserve=yes
+LimitNOFILE=infinity
+TasksMax=infinity
+Restart=on-failure
+
+[Install]
+WantedBy=multi-user.target
+"""
+_SERVICES = {
+    "macsim-configd": ("Network configuration of the simulated Mac", "", "macsim.net.configd:main()"),
+    "macsim-launchd": (
+        "Daemons of the simulated Mac",
+        "After=macsim-configd.service ssh.service\n",
+        "macsim.launchd.daemon:main()",
+    ),
+}
+
+
+def install(paths: Paths, *, start: bool) -> list[str]:
+    """Write, enable and (re)start the services; Debian's own babeld service must not run beside Homebrew's."""
+    changed: list[str] = []
+    for name, (description, order, call) in _SERVICES.items():
+        program = paths.simulator / "libexec" / name
+        changed += write(program, wrapper(paths, call), 0o755)
+        unit = _UNIT.format(description=description, order=order, program=program)
+        changed += write(paths.etc / f"systemd/system/{name}.service", unit)
+    if str(paths.root) != "/":
+        return changed
+    if Path("/lib/systemd/system/babeld.service").exists() and not Path("/etc/systemd/system/babeld.service").exists():
+        _systemctl("disable", "babeld.service")
+        _systemctl("mask", "babeld.service")
+        changed.append("masked babeld.service")
+    units = [f"{name}.service" for name in _SERVICES]
+    _systemctl("enable", *units)
+    if start and Path("/run/systemd/system").is_dir():
+        _systemctl("daemon-reload")
+        _systemctl("restart" if changed else "start", *units)
+    return changed
+
+
+def _systemctl(*arguments: str) -> None:
+    done = subprocess.run(["systemctl", "--quiet", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise OSError(f"systemctl {' '.join(arguments)} failed: {done.stderr.strip()}")
