@@ -64,7 +64,7 @@ def _header(report: ReportData) -> str:
         "header",
         element("p", "Espalier", class_="brand")
         + element("h1", escape(_headline(report)))
-        + paragraph(f"{_first_upper(notes.who(report))}. Measured {_day(report['written_at'])}.", "lead")
+        + paragraph(f"{_first_upper(notes.who(report))}. Measured {report['written_at']}.", "lead")
         + element("dl", _tiles(report), class_="tiles")
         + (paragraph(sharing, "note") if sharing else "")
         + warning,
@@ -291,11 +291,10 @@ def _training(report: ReportData) -> str:
         table("One node and all, same global batch and steps", head, rows),
         paragraph(
             "Quality is test accuracy, or the last training loss where nothing is classified. Efficiency is "
-            "the throughput of all nodes divided by nodes times that of one. The global batch is the same, so "
-            "each of several nodes has a smaller share of it.",
+            "the throughput of all nodes divided by nodes times that of one. The global batch is the same, "
+            "so each of several nodes has a smaller share of it.",
             "small",
         ),
-        paragraph(notes.sharing(report) or "", "note") if notes.sharing(report) else "",
         element("div", "".join(_run_table(name, job) for name, job in trained.items()), class_="stack"),
     )
 
@@ -398,8 +397,8 @@ def _replicas(report: ReportData) -> str:
         "replicas",
         "Replicas",
         paragraph(
-            "After the last step each node hashed all its parameters. Equal hashes mean that every bit of the "
-            "model is the same everywhere."
+            "After the last step each node hashed all its parameters. Equal hashes mean that every bit of "
+            "the model is the same everywhere."
         ),
         table(
             "SHA-256 of all parameters",
@@ -460,10 +459,6 @@ def _footer(report: ReportData) -> str:
 
 def _whole(value: int | None) -> str:
     return NONE if value is None else f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
-
-
-def _day(moment: str) -> str:
-    return moment.replace("T", " at ", 1)
 
 
 def _first_upper(content: str) -> str:

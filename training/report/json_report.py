@@ -137,8 +137,9 @@ def _gaps(raw: Raw) -> list[str]:
 
 
 def _environment_of_runs(raw: Raw) -> dict[str, Any]:
-    """Without an environment.json: what is known of this machine, and the commands of the runs."""
-    commands = [
-        command for runs in raw.runs.values() for place in PLACES if (command := runs[place]["command"])
-    ]
-    return {"espalier": __version__, "commands": commands}
+    """Without an environment.json: the versions that the first run noted, and the commands of all."""
+    noted = [run["environment"] for runs in raw.runs.values() for run in runs.values() if run["environment"]]
+    versions = {key: value for key, value in (noted[0] if noted else {}).items() if key != "command"}
+    # Each command once, in the order in which they ran.
+    commands = list(dict.fromkeys(str(one["command"]) for one in noted if one.get("command")))
+    return {"espalier": __version__, **versions, "commands": commands}

@@ -229,7 +229,7 @@ def _run(path: Path, shown: str) -> RunRow:
         "parameters": entry.whole("parameters", least=1),
         "parameters_sha256": hashes,
         "replicas_identical": identical,
-        "command": environment.optional_text("command"),
+        "environment": entry.object("environment"),
     }
 
 
@@ -256,7 +256,7 @@ def _failed_run(reason: str) -> RunRow:
         "parameters": None,
         "parameters_sha256": {},
         "replicas_identical": None,
-        "command": None,
+        "environment": {},
     }
 
 

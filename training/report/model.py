@@ -81,7 +81,7 @@ class RunRow(TypedDict):
     parameters: int | None
     parameters_sha256: dict[str, str]
     replicas_identical: bool | None
-    command: str | None
+    environment: dict[str, Any]
 
 
 class JobRow(TypedDict):

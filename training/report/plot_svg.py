@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from training.report.svg import element, escape, number, text
 
 WIDTH, HEIGHT = 480.0, 300.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 18.0, 34.0, 48.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 28.0, 34.0, 48.0
 _MOST_TICKS = 6
 MARKS = ("circle", "square")
 """By position of the series: shapes tell the lines apart where colours do not."""
@@ -107,7 +107,8 @@ class _Range:
 
 def linear_ticks(low: float, high: float) -> list[float]:
     """Round values in steps of 1, 2 or 5 that enclose the range, about six of them."""
-    width = (high - low) or abs(high) or 1.0
+    # Values that differ by less than rounding are one value, which needs a scale all the same.
+    width = high - low if high - low > 1e-6 * abs(high) else abs(high) or 1.0
     power = 10.0 ** math.floor(math.log10(width / (_MOST_TICKS - 1)))
     step = next(factor * power for factor in (1, 2, 5, 10) if width / (factor * power) <= _MOST_TICKS - 1)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
@@ -115,11 +116,14 @@ def linear_ticks(low: float, high: float) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten that enclose a range; with 2 and 5 between them where those are few."""
+    """Powers of ten from below a range to its end; with 2 and 5 between them where those are few.
+
+    Many powers do not enclose the upper end: a whole empty decade says nothing.
+    """
     first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
     last = max(last, first + 1)
     if last - first > 2:
-        return [10.0**power for power in range(first, last + 1)]
+        return [10.0**power for power in range(first, last + 1) if 10.0**power <= high * (1 + 1e-9)]
     fine = [factor * 10.0**power for power in range(first, last + 1) for factor in (1, 2, 5)]
     begin = max(index for index, value in enumerate(fine) if value <= low * (1 + 1e-9))
     end = min(index for index, value in enumerate(fine) if value >= high * (1 - 1e-9))

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from training.report.cabling import order, shape
 from training.report.model import CableRow
 
-NODE_WIDTH, NODE_HEIGHT = 148.0, 112.0
+NODE_WIDTH, NODE_HEIGHT = 148.0, 118.0
 LABEL_WIDTH, LABEL_HEIGHT = 136.0, 40.0
 MARGIN = 28.0
-_GAP = 176.0
+_GAP = 206.0
 """Between neighbours on a line: room for a label and the ports."""
+_STAR_RADIUS = 300.0
+"""From the hub, which is a node itself, to the others."""
 _PARALLEL = 30.0
 """Between two cables that join the same nodes."""
 
@@ -74,7 +76,7 @@ class Layout:
 
 def lay_out(names: Sequence[str], cables: Sequence[CableRow]) -> Layout:
     """Places every node: those with a cable by the cabling, the others in a row below."""
-    cabled = _place_cabled(order(names, cables), shape(cables))
+    cabled = _place_cabled(order(names, cables), shape(cables), len(cables))
     apart = [name for name in names if name not in cabled]
     width = max((point.x for point in cabled.values()), default=0.0) + NODE_WIDTH / 2
     bottom = max((point.y for point in cabled.values()), default=-NODE_HEIGHT) + NODE_HEIGHT / 2
@@ -92,19 +94,21 @@ def lay_out(names: Sequence[str], cables: Sequence[CableRow]) -> Layout:
     return Layout(width + 2 * MARGIN, bottom + 2 * MARGIN, nodes, wires, apart_y)
 
 
-def _place_cabled(names: Sequence[str], kind: str | None) -> dict[str, Point]:
-    """Centres of the nodes, the leftmost and topmost touching the axes."""
+def _place_cabled(names: Sequence[str], kind: str | None, cables: int) -> dict[str, Point]:
+    """Boxes of the nodes by their centres, the leftmost and topmost box touching the axes."""
     count = len(names)
     if not names:
         return {}
     if kind == "line":
         step = NODE_WIDTH + _GAP
-        per_row = 4 if count > 5 else count
+        per_row = count if count < 4 else 3
         points = [_snake(index, per_row, step) for index in range(count)]
     elif kind == "star":
-        points = [Point(0, 0), *_circle(count - 1, _radius(max(count - 1, 3)) * 0.9)]
+        points = [Point(0, 0), *_circle(count - 1, max(_STAR_RADIUS, _radius(count - 1)))]
     else:
-        points = _circle(count, _radius(count))
+        # Chords need room for their labels too.
+        crowd = math.sqrt(max(1.0, cables / (1.6 * count)))
+        points = _circle(count, _radius(count) * crowd)
     left = min(point.x for point in points) - NODE_WIDTH / 2
     top = min(point.y for point in points) - NODE_HEIGHT / 2
     return {name: Point(point.x - left, point.y - top) for name, point in zip(names, points, strict=True)}
@@ -117,7 +121,7 @@ def _snake(index: int, per_row: int, step: float) -> Point:
 
 def _radius(count: int) -> float:
     """So large that neighbours on the circle leave room for a label between them."""
-    return max(205.0, (NODE_WIDTH + 150) / (2 * math.sin(math.pi / count))) if count > 1 else 0.0
+    return max(205.0, (NODE_WIDTH + 170) / (2 * math.sin(math.pi / count))) if count > 1 else 0.0
 
 
 def _circle(count: int, radius: float) -> list[Point]:

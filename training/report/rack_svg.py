@@ -23,7 +23,8 @@ from training.report.templates import template
 from training.report.units import NONE, plural, significant
 
 LEGEND_HEIGHT = 44.0
-LEGEND_WIDTH = 500.0
+_LEGEND_ENTRY = 80.0
+_LEGEND_TITLE = 52.0
 # https://support.apple.com/en-us/102852 (Mac mini) and https://support.apple.com/en-us/102231 (Mac Studio)
 STUDIOS = ("Mac13,1", "Mac13,2", "Mac14,13", "Mac14,14", "Mac15,14", "Mac16,9")
 
@@ -33,7 +34,7 @@ def rack_svg(report: ReportData) -> str:
     nodes = report["fabric"]["nodes"] or _this_machine(report)
     cables = report["fabric"]["cables"]
     layout = lay_out([node["name"] for node in nodes], cables)
-    width = max(layout.width, LEGEND_WIDTH + 2 * MARGIN) if cables else layout.width
+    width = max(layout.width, _legend_width(len(STEPS) + 1) + 2 * MARGIN) if cables else layout.width
     shift = (width - layout.width) / 2
     failed = any(step(cable) is None for cable in cables)
     height = layout.height + (LEGEND_HEIGHT if cables else 0)
@@ -149,9 +150,9 @@ def _rates(wire: Wire) -> str:
     forth, back = wire.cable["gbit_s_ab"], wire.cable["gbit_s_ba"]
     if abs(dx) * 2 < abs(dy):
         down, up = (forth, back) if dy > 0 else (back, forth)
-        return f"\N{DOWNWARDS ARROW} {significant(down)}   \N{UPWARDS ARROW} {significant(up)}"
+        return f"\N{DOWNWARDS ARROW} {significant(down)}\N{EM SPACE}\N{UPWARDS ARROW} {significant(up)}"
     right, left = (forth, back) if dx > 0 else (back, forth)
-    return f"\N{LEFTWARDS ARROW} {significant(left)}   {significant(right)} \N{RIGHTWARDS ARROW}"
+    return f"\N{LEFTWARDS ARROW} {significant(left)}\N{EM SPACE}{significant(right)} \N{RIGHTWARDS ARROW}"
 
 
 def _description_of(cable: CableRow) -> str:
@@ -161,7 +162,9 @@ def _description_of(cable: CableRow) -> str:
 
 def _node(node: NodeRow, centre: Point, report: ReportData) -> str:
     left, top = centre.x - NODE_WIDTH / 2, centre.y - NODE_HEIGHT / 2
-    model = " \N{MIDDLE DOT} ".join(part for part in (node["chip"], node["model"]) if part)
+    # Every chip of a Mac is Apple's, and the box is narrow.
+    chip = (node["chip"] or "").removeprefix("Apple ")
+    model = " \N{MIDDLE DOT} ".join(part for part in (chip, node["model"]) if part)
     if node["role"] == "head":
         model = model or "Linux head"
     return element(
@@ -172,9 +175,9 @@ def _node(node: NodeRow, centre: Point, report: ReportData) -> str:
         )
         + element("rect", x=left, y=top, width=NODE_WIDTH, height=NODE_HEIGHT, rx=12, class_="rk-node")
         + _glyph(node, centre.x, top + 12)
-        + text(shorten(node["name"], 16), centre.x, top + 70, text_anchor="middle", class_="rk-name")
-        + text(shorten(model, 23), centre.x, top + 86, text_anchor="middle", class_="rk-sub")
-        + text(node["fabric_address"] or "", centre.x, top + 101, text_anchor="middle", class_="rk-num"),
+        + text(shorten(node["name"], 16), centre.x, top + 71, text_anchor="middle", class_="rk-name")
+        + text(shorten(model, 23), centre.x, top + 87, text_anchor="middle", class_="rk-sub")
+        + text(node["fabric_address"] or "", centre.x, top + 103, text_anchor="middle", class_="rk-num"),
     )
 
 
@@ -244,22 +247,28 @@ def _legend(width: float, top: float, *, failed: bool) -> str:
     entries: list[tuple[str, str, float]] = [(f"rk-{one.name}", one.label, one.width) for one in STEPS]
     if failed:
         entries.append(("rk-fail", "failed", 4))
-    x = (width - LEGEND_WIDTH) / 2
+    x = (width - _legend_width(len(entries))) / 2
     parts = [text("Gbit/s", x, y + 4, class_="rk-sub")]
-    x += 52
+    x += _LEGEND_TITLE
     for style, label, thick in entries:
         parts.append(
             element("path", d=f"M{number(x)} {number(y)}h22", class_=f"rk-wire {style}", stroke_width=thick)
             + text(label, x + 30, y + 4, class_="rk-num")
         )
-        x += 74
+        x += _LEGEND_ENTRY
     return element("g", "".join(parts), aria_hidden="true")
+
+
+def _legend_width(entries: int) -> float:
+    return _LEGEND_TITLE + _LEGEND_ENTRY * entries
 
 
 def describe(report: ReportData) -> str:
     """The caption under the drawing."""
     if report["this_machine_only"]:
         return "This machine only: no rack was measured, the ranks talk over the loopback."
+    if not report["fabric"]["cables"]:
+        return "No Thunderbolt cable is declared."
     failed = sum(1 for cable in report["fabric"]["cables"] if cable["error"])
     failures = f" {plural(failed, 'cable')} failed." if failed else ""
     return (
