@@ -8,6 +8,7 @@ a rank that waits for a peer which never came would otherwise wait for its whole
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import time
 from pathlib import Path
@@ -99,7 +100,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible has no types
         run_dir = str(self._task.args["run_dir"])
         began = seen = time.monotonic()
         told: dict[str, Any] = {}
+        playbook = os.getppid()
         while True:
+            if os.getppid() != playbook:
+                # ansible-playbook was killed: whoever goes on watching keeps ranks alive that nobody wants
+                return {"status": 1, "reason": "ansible-playbook was killed"}
             output = self._remote(status_command(run_dir))
             now = time.monotonic()
             if output is not None:
@@ -139,7 +144,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible has no types
         if ended.get("because_of"):
             return f"The rank on {host} was {ended['reason']}."
         log = f"{self._task.args['run_dir']}/rank.log"
-        tail = self._remote(f"tail -n {TAIL_LINES} {shlex.quote(log)}") or "(no log could be read)"
+        tail = self._remote(f"tail -n {TAIL_LINES} {shlex.quote(log)}")
+        if tail is None:
+            tail = "(the log could not be read)"
+        elif not tail.strip():
+            tail = "(it printed nothing)"
         reason = f" ({ended['reason']})" if ended.get("reason") else ""
         sentence = f"The rank on {host} ended with status {ended['status']}{reason}."
         return f"{sentence} End of {host}:{log}:\n{tail.rstrip()}"
