@@ -1,1 +1,1 @@
-"""Benchmarks: what `make bench-<topic>` runs."""
+"""`make bench-<topic>`: measures the targets of a topic and writes `build/bench/<topic>.json`."""

@@ -112,6 +112,7 @@ def linear_ticks(low: float, high: float) -> list[float]:
     power = 10.0 ** math.floor(math.log10(width / (_MOST_TICKS - 1)))
     step = next(factor * power for factor in (1, 2, 5, 10) if width / (factor * power) <= _MOST_TICKS - 1)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    last = max(last, first + 1)
     return [index * step for index in range(first, last + 1)]
 
 
