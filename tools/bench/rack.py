@@ -2,9 +2,9 @@
 
     python -m tools.bench.rack [--demo build/demo] [--no-run]
 
-A complete run of the demo is used as it is. What is missing is run: the demo once if there is no complete run,
-and once more if no repeated run was seen. A fresh machine is fresh only once, so the time of a fresh run is kept
-in build/bench/rack-fresh.json; where none was seen, that target is not judged and the output says so.
+A complete run of the demo is used as it is. What is missing is run: the demo once if there is no complete
+run, and once more if no repeated run was seen. A fresh machine is fresh only once, so the time of a fresh run
+is kept in build/bench/rack-fresh.json; where none was seen, that target is not judged and the output says so.
 """
 
 from __future__ import annotations
