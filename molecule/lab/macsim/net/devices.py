@@ -55,7 +55,8 @@ def devices(context: Context) -> list[Device]:
         exists = interface is not None
         if interface is None:
             mac = derived_mac(node.hostname, name)
-            interface = Interface(name, len(found) + 1, mac, 1500, True, False, (), ())
+            # Numbers above 20: the real interfaces of a container have the low ones.
+            interface = Interface(name, len(found) + 20, mac, 1500, True, False, (), ())
         found.append(Device(interface, kind, exists))
 
     add("lo0", "loopback")
@@ -70,7 +71,7 @@ def devices(context: Context) -> list[Device]:
         mac = next((item.interface.mac for item in found if item.interface.name == first), "36:00:00:00:00:00")
         active = any(item.active for item in found if item.interface.name in members)
         found.append(
-            Device(Interface("bridge0", 18, mac, shown.mtu, True, active, (), ()), "bridge", False)
+            Device(Interface("bridge0", 40, mac, shown.mtu, True, active, (), ()), "bridge", False)
         )
     add(node.wifi_device, "wifi")
     # What somebody made on the Linux side still shows, so that nothing is hidden.

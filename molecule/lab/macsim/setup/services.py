@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 from pathlib import Path
 
@@ -13,7 +14,7 @@ _UNIT = """[Unit]
 Description={description}
 {order}
 [Service]
-Type=simple
+Type={kind}
 ExecStart={program}
 RuntimeDirectory=macsim
 RuntimeDirectoryPreserve=yes
@@ -25,9 +26,10 @@ Restart=on-failure
 WantedBy=multi-user.target
 """
 _SERVICES = {
-    "macsim-configd": ("Network configuration of the simulated Mac", "", "macsim.net.configd:main()"),
+    "macsim-configd": ("Network configuration of the simulated Mac", "simple", "", "macsim.net.configd:main()"),
     "macsim-launchd": (
         "Daemons of the simulated Mac",
+        "notify",
         "After=macsim-configd.service ssh.service\n",
         "macsim.launchd.daemon:main()",
     ),
@@ -37,11 +39,13 @@ _SERVICES = {
 def install(paths: Paths, *, start: bool) -> list[str]:
     """Write, enable and (re)start the services; Debian's own babeld service must not run beside Homebrew's."""
     changed: list[str] = []
-    for name, (description, order, call) in _SERVICES.items():
+    for name, (description, kind, order, call) in _SERVICES.items():
         program = paths.simulator / "libexec" / name
         changed += write(program, wrapper(paths, call), 0o755)
-        unit = _UNIT.format(description=description, order=order, program=program)
+        unit = _UNIT.format(description=description, kind=kind, order=order, program=program)
         changed += write(paths.etc / f"systemd/system/{name}.service", unit)
+    # The services go on with the code they were started with, so a new version of it restarts them.
+    changed += write(paths.kept / "version", _digest(paths.simulator) + "\n")
     if str(paths.root) != "/":
         return changed
     if Path("/lib/systemd/system/babeld.service").exists() and not Path("/etc/systemd/system/babeld.service").exists():
@@ -54,6 +58,13 @@ def install(paths: Paths, *, start: bool) -> list[str]:
         _systemctl("daemon-reload")
         _systemctl("restart" if changed else "start", *units)
     return changed
+
+
+def _digest(folder: Path) -> str:
+    total = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        total.update(path.read_bytes())
+    return total.hexdigest()
 
 
 def _systemctl(*arguments: str) -> None:
