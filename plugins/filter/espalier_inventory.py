@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from ansible.errors import AnsibleError
+from ansible.errors import AnsibleError, AnsibleUndefinedVariable
+from jinja2 import Undefined
 
 # Ansible puts module_utils into the path of modules, which run on nodes, and not of filters, which run here
 # (`from ansible.module_utils.espalier import ...` finds nothing outside a collection).
@@ -83,15 +84,31 @@ def espalier_inventory_findings(
             if name not in known:
                 continue
             try:
-                variables[host][name] = raw[name]
+                variables[host][name] = _plain(raw[name])
             except AnsibleError as problem:
                 if name in _NEEDED:
                     findings.append(_without_value(host, name, origins[host, name], problem))
-        _cable_origins(variables[host].get(CABLES), origins)
+        if variables[host].get(CABLES):
+            _cable_origins(raw[CABLES], origins)
     if not findings:
         known_origins = {key: origin for key, origin in origins.items() if origin}
         findings = check_inventory(Inventory(groups, variables, role_options(), mac_models(), known_origins))
     return [finding.to_dict() for finding in condensed(findings)]
+
+
+def _plain(value: Any) -> Any:
+    """The value with everything in it resolved; Ansible does that only when a part is looked at.
+
+    Raises:
+        AnsibleUndefinedVariable: a part refers to a variable that is not set.
+    """
+    if isinstance(value, Undefined):
+        raise AnsibleUndefinedVariable(str(value._undefined_message))
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value
 
 
 def _cable_origins(cables: Any, origins: dict[tuple[str, str], str]) -> None:
@@ -133,7 +150,7 @@ def _origin_text(tag: Any) -> str:
 
 def _without_value(host: str, name: str, origin: str, problem: AnsibleError) -> Finding:
     place = f"{origin}: host {host}" if origin else f"host {host}"
-    return error("no-value", place, f"{name} has no value: {problem.message}", "Set what it refers to.")
+    return error("no-value", place, f"{name} has no value: {problem.message}.", "Set what it refers to.")
 
 
 class FilterModule:

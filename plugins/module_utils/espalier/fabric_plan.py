@@ -151,21 +151,20 @@ def _joint_findings(nodes: Sequence[Node], cables: Sequence[Cable]) -> list[Find
     """Nodes without a cable, and a fabric in parts.
 
     A cable counts here as soon as both ends are known: a wrong port is named once, and not also as the two
-    parts that the fabric would have without that cable.
+    parts that the fabric would have without that cable. While an end is unknown, or the same as the other,
+    nothing is said: it may be the very one that is missing.
     """
     numbers = {node.name: number for number, node in enumerate(nodes)}
-    joined = [cable for cable in cables if cable.a in numbers and cable.b in numbers and cable.a != cable.b]
-    mentioned = {name for cable in cables for name in (cable.a, cable.b)}
+    if any(cable.a not in numbers or cable.b not in numbers or cable.a == cable.b for cable in cables):
+        return []
     findings = []
+    neighbours = neighbours_of(len(nodes), [(numbers[cable.a], numbers[cable.b]) for cable in cables])
     if sum(node.trains for node in nodes) > 1:
-        for node in nodes:
-            if node.trains and node.name not in mentioned:
+        for number, node in enumerate(nodes):
+            if node.trains and not neighbours[number]:
                 message = "no cable of thunderbolt_cables goes to it, so it cannot train with the others."
                 fix = f"Declare its cable, or take {node.name} out of the group macs."
                 findings.append(error("node-without-cable", f"host {node.name}", message, fix))
-    if any(cable.a not in numbers or cable.b not in numbers for cable in cables):
-        return findings  # the misspelt end may be the very one that joins the parts
-    neighbours = neighbours_of(len(nodes), [(numbers[cable.a], numbers[cable.b]) for cable in joined])
     groups = [[nodes[number].name for number in part] for part in parts(neighbours) if len(part) > 1]
     if len(groups) > 1:
         listed = "; ".join(named(sorted(group)) for group in groups)

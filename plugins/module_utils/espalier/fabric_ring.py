@@ -5,8 +5,8 @@ own. Where there is none, the closed order with the fewest cables between consec
 
 Nodes are numbers from 0 in the order of their ids, and every order starts at 0. The answer depends on nothing
 but the cabling. Exact up to ``EXACT_RING`` nodes for the ring and up to ``EXACT_HOPS`` for the fewest cables.
-Beyond that, a search with a bounded number of steps (fewest ways on first, which finds the ring in grids and
-in random cablings), and then the best of two simple orders, improved by reversing stretches.
+Beyond that, a search with a bounded number of steps (fewest ways on first, which finds the ring of most
+cablings, not of every one), and then the best of two simple orders, improved by reversing stretches.
 """
 
 from __future__ import annotations
@@ -110,9 +110,8 @@ def _ways_on(here: int, visited: int, neighbours: Sequence[int]) -> list[int]:
 
     Empty where the cycle cannot be closed any more: no free neighbour of node 0 is left.
     """
-    free = ~visited
-    closing = len(neighbours) - bin(visited).count("1") > 0
-    if closing and not neighbours[0] & free:
+    free = (1 << len(neighbours)) - 1 & ~visited
+    if free and not neighbours[0] & free:
         return []
     return sorted(
         members(neighbours[here] & free),

@@ -15,7 +15,7 @@ from .fabric_inputs import DEFAULT_RANGE, MAX_NODE_ID, Settings
 from .fabric_plan import plan_fabric
 from .inventory_hosts import address_findings, membership_findings, model_findings, name_findings
 from .inventory_read import CABLES, read_cables, read_nodes, shown
-from .inventory_spelling import group_findings, known_variables, variable_findings
+from .inventory_spelling import group_findings, known_variables, some_hosts, variable_findings
 from .inventory_types import type_problem
 from .inventory_variables import FABRIC_VARIABLES, OWN_NAMES
 from .mac_models import MacModel
@@ -87,18 +87,19 @@ def _spelling(hosts: Sequence[str], inventory: Inventory, own: set[str]) -> list
 def _types(hosts: Sequence[str], inventory: Inventory) -> list[Finding]:
     """Values of another type than the role declares; the fabric's have checks of their own."""
     options = {name: option for specs in inventory.specs.values() for name, option in specs.items()}
-    findings = []
+    hosts_of: dict[tuple[str, str], list[str]] = {}
     for host in hosts:
         for name, value in inventory.variables.get(host, {}).items():
-            if name in FABRIC_VARIABLES or name not in options:
-                continue
-            problem = type_problem(value, options[name])
-            if problem is not None:
-                description = options[name].get("description", "")
-                hint = description if isinstance(description, str) else " ".join(description)
-                place = f"host {host}"
-                found = error("variable-type", place, f"{name}: {problem}.", hint, host=host, variable=name)
-                findings.append(found)
+            if name in options and name not in FABRIC_VARIABLES:
+                problem = type_problem(value, options[name])
+                if problem is not None:
+                    hosts_of.setdefault((name, problem), []).append(host)
+    findings = []
+    for (name, problem), wrong in hosts_of.items():
+        description = options[name].get("description", "")
+        hint = description if isinstance(description, str) else " ".join(description)
+        place = f"variable {name} of {some_hosts(wrong, len(hosts))}"
+        findings.append(error("variable-type", place, f"{problem}.", hint, host=wrong[0], variable=name))
     return findings
 
 

@@ -21,6 +21,8 @@ from .nearest import nearest
 _MAX_COMPARED = 2000
 # A name that begins with none of our prefixes must be this like one of ours to be taken for it.
 _ALIKE = 0.87
+# Names with one prefix are alike for that alone.
+_ALIKE_WITH_PREFIX = 0.8
 
 
 def known_variables(specs: Mapping[str, Mapping[str, Any]]) -> set[str]:
@@ -58,12 +60,12 @@ def variable_findings(
     findings = []
     for name in sorted(hosts_of)[:_MAX_COMPARED]:
         ours = name.startswith(starts)
-        guess = nearest(name, known) if ours else nearest(name, known, _ALIKE)
+        guess = nearest(name, known, _ALIKE_WITH_PREFIX if ours else _ALIKE)
         if guess is None and not ours:
             continue
         fix = f"Did you mean {guess}?" if guess else "See the tables in the roles' READMEs."
         fix += f" If the name is your own, list it in {OWN_NAMES}."
-        place = f"variable {name} of {_hosts(hosts_of[name], len(variables))}"
+        place = f"variable {name} of {some_hosts(hosts_of[name], len(variables))}"
         findings.append(
             error(
                 "variable-unknown",
@@ -89,7 +91,8 @@ def group_findings(groups: Iterable[str], own: Set[str]) -> list[Finding]:
     return findings
 
 
-def _hosts(hosts: list[str], of_all: int) -> str:
+def some_hosts(hosts: list[str], of_all: int) -> str:
+    """Hosts for a message: by name where they are few, and all hosts where they are all."""
     if len(hosts) > 1 and len(hosts) == of_all:
         return "all hosts"
     return named(hosts) if len(hosts) <= 3 else f"{named(hosts[:2])} and {len(hosts) - 2} more"
