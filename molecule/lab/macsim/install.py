@@ -1,6 +1,6 @@
 """Turns a Debian system container into a simulated Mac. Running it again changes nothing.
 
-    python3 /opt/macsim/install.py --model Mac16,11 --node-config /var/db/macsim/node.json
+python3 /opt/macsim/install.py --model Mac16,11 --node-config /var/db/macsim/node.json
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from macsim.core.node import load_node  # noqa: E402 - the path above must be set before
-from macsim.core.paths import Paths  # noqa: E402
-from macsim.setup import accounts, commands, files, python, services  # noqa: E402
+from macsim.core.node import load_node
+from macsim.core.paths import Paths
+from macsim.setup import accounts, commands, files, python, services
 
 
 def main() -> int:
@@ -29,7 +29,8 @@ def main() -> int:
         node = load_node(arguments.node_config)
         if node.model_id != arguments.model:
             raise ValueError(
-                f"{arguments.node_config}: model is {node.model_id}, but --model says {arguments.model}; make them equal"
+                f"{arguments.node_config}: model is {node.model_id}, but --model says "
+                f"{arguments.model}; make them equal"
             )
         changed = files.install(paths, arguments.node_config)
         changed += accounts.install(paths)

@@ -18,7 +18,18 @@ _ROOT = (
     "As Homebrew does not drop privileges on installation you would be giving all\n"
     "build scripts full access to your system.\n"
 )
-_FLAGS = {"--formula", "--formulae", "--quiet", "-q", "--verbose", "-v", "--force", "-f", "--versions", "--json=v2"}
+_FLAGS = {
+    "--formula",
+    "--formulae",
+    "--quiet",
+    "-q",
+    "--verbose",
+    "-v",
+    "--force",
+    "-f",
+    "--versions",
+    "--json=v2",
+}
 
 
 def _keg(context: Context, formula: Formula) -> Path:
@@ -41,7 +52,9 @@ def _names(words: list[str]) -> tuple[set[str], list[str]]:
 def _install(words: list[str], context: Context) -> int:
     _, names = _names(words)
     if not names:
-        raise ExitError(1, err="Error: Invalid usage: This command requires at least 1 formula or cask argument.\n")
+        raise ExitError(
+            1, err="Error: Invalid usage: This command requires at least 1 formula or cask argument.\n"
+        )
     unknown = [name for name in names if name not in FORMULAE]
     for name in unknown:
         context.warn(f'Warning: No available formula with the name "{name}".')
@@ -65,7 +78,9 @@ def _pour(formula: Formula, context: Context) -> None:
     for _, program in formula.programs:
         if not (context.paths.linux_tools / program).exists():
             raise ExitError(
-                1, err=f"Error: {formula.name}: Failed to download resource \"{formula.name}\" (no {program} in the image)\n"
+                1,
+                err=f'Error: {formula.name}: Failed to download resource "{formula.name}" '
+                f"(the container has no {program})\n",
             )
     keg = _keg(context, formula)
     context.print(f"==> Fetching {formula.name}")
@@ -87,7 +102,8 @@ def _pour(formula: Formula, context: Context) -> None:
         raise ExitError(
             1,
             err="Error: The following directories are not writable by your user:\n"
-            f"{context.paths.homebrew}\n\nYou should change the ownership of these directories to your user.\n",
+            f"{context.paths.homebrew}\n\n"
+            "You should change the ownership of these directories to your user.\n",
         ) from error
     context.print(f"🍺  {keg}: 9 files, 412.3KB")
 
@@ -153,9 +169,7 @@ def _info(words: list[str], context: Context) -> int:
     flags, names = _names(words)
     unknown = [name for name in names if name not in FORMULAE]
     if unknown:
-        raise ExitError(
-            1, err=f'Error: No available formula with the name "{unknown[0]}".\n'
-        )
+        raise ExitError(1, err=f'Error: No available formula with the name "{unknown[0]}".\n')
     if "--json=v2" in flags:
         entries = [_info_entry(FORMULAE[name], context) for name in names]
         context.print(json.dumps({"formulae": entries, "casks": []}, indent=2))
@@ -180,7 +194,9 @@ def _prefix(words: list[str], context: Context) -> int:
 
 def _services(words: list[str], context: Context) -> int:
     if words not in ([], ["list"]):
-        raise ExitError(1, err="Error: brew services other than list is not simulated; write a launchd job of your own\n")
+        raise ExitError(
+            1, err="Error: brew services other than list is not simulated; write a launchd job of your own\n"
+        )
     context.print("Name          Status  User  File")
     for formula in _installed(context):
         if formula.name == "babeld":

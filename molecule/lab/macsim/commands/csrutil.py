@@ -8,7 +8,8 @@ from macsim.core.registry import Command
 
 _USAGE = (
     "usage: csrutil <command>\n"
-    "Modify the System Integrity Protection configuration. All configuration changes apply to the entire machine.\n"
+    "Modify the System Integrity Protection configuration. "
+    "All configuration changes apply to the entire machine.\n"
     "Available commands:\n\n"
     "    clear\n        Clear the existing configuration. Only available in Recovery OS.\n"
     "    disable\n        Disable the protection on the machine. Only available in Recovery OS.\n"

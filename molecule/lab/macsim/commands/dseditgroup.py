@@ -11,8 +11,8 @@ from macsim.core.registry import Command
 
 EX_USAGE, EX_NOUSER, EX_NOPERM = 64, 67, 77
 _USAGE = (
-    "dseditgroup [-pqv] -o edit [-n nodename -u username -P password -r realname -c comment -s ttl -k keyword "
-    "-i gid -g uuid -S sid -a recordname -d recordname -t recordtype -T grouptype -L] groupname\n"
+    "dseditgroup [-pqv] -o edit [-n nodename -u username -P password -r realname -c comment -s ttl "
+    "-k keyword -i gid -g uuid -S sid -a recordname -d recordname -t recordtype -T grouptype -L] groupname\n"
 )
 _FIRST_GID = 501
 

@@ -37,7 +37,7 @@ def run(argv: list[str], context: Context) -> int:
     device = devices.find(context, name)
     if device is None:
         raise ExitError(1, err=f"ifconfig: interface {name} does not exist\n")
-    if words and words[0] not in {"inet", "inet6"} or len(words) > 1:
+    if (words and words[0] not in {"inet", "inet6"}) or len(words) > 1:
         return change.apply(device, words, context)
     family = words[0] if words else ""
     context.out.write(show_interface(device, bridge.load(context), family))
@@ -45,12 +45,12 @@ def run(argv: list[str], context: Context) -> int:
 
 
 def _show_all(letters: str, words: list[str], context: Context) -> None:
-    if len(words) > 1 or words and words[0] not in {"inet", "inet6", "ether", "link"}:
+    if len(words) > 1 or (words and words[0] not in {"inet", "inet6", "ether", "link"}):
         raise ExitError(1, err=_USAGE)
     chosen = [
         device
         for device in devices.devices(context)
-        if not ("u" in letters and not device.interface.up or "d" in letters and device.interface.up)
+        if not (("u" in letters and not device.interface.up) or ("d" in letters and device.interface.up))
     ]
     if "l" in letters:
         context.print(" ".join(device.interface.name for device in chosen))

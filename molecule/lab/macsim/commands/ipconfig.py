@@ -8,7 +8,8 @@ from macsim.core.registry import Command
 from macsim.net.devices import devices, find
 
 _USAGE = (
-    "usage: ipconfig <command> <args>\nwhere <command> is one of waitall, getifaddr, ifcount, getoption, getpacket, "
+    "usage: ipconfig <command> <args>\n"
+    "where <command> is one of waitall, getifaddr, ifcount, getoption, getpacket, "
     "getv6packet, set, setverbose\n"
 )
 

@@ -46,7 +46,7 @@ def _target(word: str) -> str:
     """Return the label of system/<label>.
 
     Raises:
-        ExitError: Another domain, which does not exist on a Mac that nobody is logged in on, or no domain at all.
+        ExitError: Another domain, which a Mac has only while somebody is logged in, or none at all.
     """
     domain, slash, rest = word.partition("/")
     if domain == "system" and rest and "/" not in rest:
@@ -55,7 +55,8 @@ def _target(word: str) -> str:
         uid, _, label = rest.partition("/")
         if label:
             raise ExitError(
-                NOT_FOUND, err=f'Bad request.\nCould not find service "{label}" in domain for user {domain}: {uid}\n'
+                NOT_FOUND,
+                err=f'Bad request.\nCould not find service "{label}" in domain for user {domain}: {uid}\n',
             )
     if not slash:
         raise ExitError(EX_USAGE, err=f"Unrecognized target specifier, did you mean gui/<uid>/{word}\n")
@@ -72,7 +73,11 @@ def _bootstrap(words: list[str], context: Context) -> int:
     if words[0] != "system":
         raise ExitError(NO_ACTION, err=f"Bootstrap failed: {NO_ACTION}: {_TEXT[NO_ACTION]}\n")
     for word in words[1:]:
-        code = 5 if not context.is_root else ask(context, verb="bootstrap", path=str(Path(word).absolute()))["code"]
+        code = (
+            5
+            if not context.is_root
+            else ask(context, verb="bootstrap", path=str(Path(word).absolute()))["code"]
+        )
         if code != 0:
             hint = "" if context.is_root else _HINT
             raise ExitError(code, err=f"Bootstrap failed: {code}: {_TEXT.get(code, 'Unknown error')}\n{hint}")
@@ -114,7 +119,9 @@ def _print(words: list[str], context: Context) -> int:
     label = _target(words[0])
     answer = ask(context, verb="print", label=label)
     if answer["code"] != 0:
-        raise ExitError(NOT_FOUND, err=f'Bad request.\nCould not find service "{label}" in domain for system\n')
+        raise ExitError(
+            NOT_FOUND, err=f'Bad request.\nCould not find service "{label}" in domain for system\n'
+        )
     context.out.write(show.show_service(answer["job"]))
     return 0
 
@@ -131,8 +138,8 @@ def _list(words: list[str], context: Context) -> int:
     if not words:
         context.out.write(show.show_table(ask(context, verb="list")["jobs"] if context.is_root else []))
         return 0
-    answer = ask(context, verb="print", label=words[0]) if context.is_root else {"code": NOT_FOUND}
-    if answer["code"] != 0:
+    answer = ask(context, verb="print", label=words[0])
+    if answer["code"] != 0 or not context.is_root:
         raise ExitError(NOT_FOUND, err=f'Could not find service "{words[0]}" in domain for port\n')
     context.out.write(show.show_legacy(answer["job"]))
     return 0
@@ -217,7 +224,11 @@ def _limit(words: list[str], context: Context) -> int:
 def _set_limit(words: list[str], context: Context) -> int:
     if words[0] != "maxfiles":
         raise ExitError(1, err=f"launchctl: the limit {words[0]} cannot be changed in the simulator\n")
-    values = [None if word == "unlimited" else int(word) for word in words[1:] if word.isdigit() or word == "unlimited"]
+    values = [
+        None if word == "unlimited" else int(word)
+        for word in words[1:]
+        if word.isdigit() or word == "unlimited"
+    ]
     if len(values) != len(words) - 1:
         raise ExitError(1, err="Invalid argument: expected a number or unlimited\n")
     soft, hard = values[0], values[-1]
@@ -239,7 +250,10 @@ def _load(words: list[str], context: Context) -> int:
             label = ""
         if "-w" in words and context.is_root and label:
             ask(context, verb="enable", label=label)
-        if not context.is_root or ask(context, verb="bootstrap", path=str(Path(word).absolute()))["code"] != 0:
+        if (
+            not context.is_root
+            or ask(context, verb="bootstrap", path=str(Path(word).absolute()))["code"] != 0
+        ):
             context.warn(f"Load failed: 5: {_TEXT[5]}")
             context.warn("Try running `launchctl bootstrap` as root for richer errors.")
     return 0
@@ -311,7 +325,11 @@ def run(argv: list[str], context: Context) -> int:
         return 0
     action = _VERBS.get(argv[0])
     if action is None:
-        raise ExitError(EX_USAGE, err=f"Unrecognized subcommand: {argv[0]}\nUsage: launchctl <subcommand> ... | help [subcommand]\n")
+        raise ExitError(
+            EX_USAGE,
+            err=f"Unrecognized subcommand: {argv[0]}\n"
+            "Usage: launchctl <subcommand> ... | help [subcommand]\n",
+        )
     return action(argv[1:], context)
 
 

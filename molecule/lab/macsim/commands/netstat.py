@@ -42,17 +42,19 @@ def _row(destination: str, gateway: str, flags: str, device: str, expire: str, w
 
 def _show_routes(family: str, context: Context) -> None:
     context.print("Routing tables")
-    index = {item.interface.name: item.interface.index for item in devices(context)}
+    numbers = {item.interface.name: item.interface.number for item in devices(context)}
     if family != "inet6":
         context.print("\nInternet:")
         context.print(f"{'Destination':<18} {'Gateway':<18} Flags               Netif Expire")
         table = context.linux.routes()
         for route in sorted(table, key=_order):
-            gateway = route.gateway or (f"link#{index.get(route.device, 0)}")
+            gateway = route.gateway or (f"link#{numbers.get(route.device, 0)}")
             if not route.gateway and route.protocol != "kernel":
                 gateway = route.device
             expire = "!" if route.protocol == "kernel" and not route.gateway else ""
-            shown = _row(routes.shown_destination(route), gateway, routes.flags(route), route.device, expire, 18)
+            shown = _row(
+                routes.shown_destination(route), gateway, routes.flags(route), route.device, expire, 18
+            )
             context.print(shown)
             if route.destination == "default":
                 context.print(_row("127", "127.0.0.1", "UCS", "lo0", "", 18))
@@ -93,9 +95,13 @@ def _show_interfaces(only: str, with_bytes: bool, context: Context) -> None:
         count = counters.get(interface.name, Counters(0, 0, 0, 0, 0, 0))
         mtu = 16384 if item.kind == "loopback" else interface.mtu
         mac = "" if item.kind == "loopback" else interface.mac
-        row = f"{interface.name:<10} {mtu:<5} {f'<Link#{interface.index}>':<11} {mac:>19}"
-        row += f" {count.packets_in:>8} {count.errors_in:>5}" + (f" {count.bytes_in:>10}" if with_bytes else "")
-        row += f" {count.packets_out:>8} {count.errors_out:>5}" + (f" {count.bytes_out:>10}" if with_bytes else "")
+        row = f"{interface.name:<10} {mtu:<5} {f'<Link#{interface.number}>':<11} {mac:>19}"
+        row += f" {count.packets_in:>8} {count.errors_in:>5}" + (
+            f" {count.bytes_in:>10}" if with_bytes else ""
+        )
+        row += f" {count.packets_out:>8} {count.errors_out:>5}" + (
+            f" {count.bytes_out:>10}" if with_bytes else ""
+        )
         context.print(f"{row}     0")
 
 

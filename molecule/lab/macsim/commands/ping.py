@@ -82,7 +82,10 @@ class _Translator:
             self.next = sequence + 1
             address = reply[2].rpartition("(")[2].rstrip(")")
             time_ms = float(reply[5])
-            return [*missed, f"{reply[1]} bytes from {address}: icmp_seq={sequence} ttl={reply[4]} time={time_ms:.3f} ms"]
+            return [
+                *missed,
+                f"{reply[1]} bytes from {address}: icmp_seq={sequence} ttl={reply[4]} time={time_ms:.3f} ms",
+            ]
         summary = _SUMMARY.match(text)
         if summary:
             return self._summary(int(summary[1]), int(summary[2]))
@@ -113,7 +116,11 @@ def run(argv: list[str], context: Context) -> int:
     translator = _Translator(host)
     arguments = [context.linux.tool("ping"), "-4", *linux_arguments(options), host]
     with subprocess.Popen(
-        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={"LC_ALL": "C", "PATH": "/usr/bin"}
+        arguments,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={"LC_ALL": "C", "PATH": "/usr/bin"},
     ) as process:
         if process.stdout is None or process.stderr is None:
             raise ExitError(71, err="ping: no pipe to the real ping\n")

@@ -1,4 +1,4 @@
-"""sntp: asks a server for the time. The clock of a container is its host's, so the offset is what a test set."""
+"""sntp: asks a server for the time. A container has its host's clock, so the offset is what a test set."""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ def run(argv: list[str], context: Context) -> int:
         raise ExitError(
             1,
             err="xcode-select: note: Command line tools are already installed. "
-            'Use "Software Update" in System Settings or the softwareupdate command line interface to install updates\n',
+            'Use "Software Update" in System Settings or the softwareupdate '
+            "command line interface to install updates\n",
         )
     if argv:
         raise ExitError(1, err=f"xcode-select: error: invalid argument '{argv[0]}'\n")

@@ -18,7 +18,13 @@ def record(path: Path, *, time_s: float, argv: list[str], uid: int, exit_status:
         exit_status: What the call returned.
     """
     line = json.dumps(
-        {"time": round(time_s, 3), "command": argv[0], "argv": argv[1:], "uid": uid, "exit_status": exit_status}
+        {
+            "time": round(time_s, 3),
+            "command": argv[0],
+            "argv": argv[1:],
+            "uid": uid,
+            "exit_status": exit_status,
+        }
     )
     try:
         # One write to a file opened for appending: lines of calls at the same time do not mix.

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 _TO_LINUX = {"lo0": "lo"}
 _TO_MAC = {"lo": "lo0"}
 
-# Routes made by `route add -host` are marked with this routing protocol number so that the table can show them
-# as a Mac does; rtnetlink(7) leaves the numbers above 4 to the user.
-HOST_ROUTE_PROTOCOL = "99"
+# Routes made by `route add -host` are marked with this routing protocol number, so that the table shows them
+# as a Mac does; rtnetlink(7) leaves numbers above 4 to the user, and iproute2 names none for this one.
+HOST_ROUTE_PROTOCOL = "250"
 
 
 class Address(NamedTuple):
@@ -28,7 +28,7 @@ class Interface(NamedTuple):
 
     Attributes:
         name: Name on the Mac.
-        index: Its number.
+        number: Its number.
         mac: Hardware address.
         mtu: Largest packet in bytes.
         up: Whether it is switched on.
@@ -38,7 +38,7 @@ class Interface(NamedTuple):
     """
 
     name: str
-    index: int
+    number: int
     mac: str
     mtu: int
     up: bool
@@ -150,7 +150,9 @@ class Linux:
         if not rows or rows[0].get("type") in {"unreachable", "prohibit", "blackhole"}:
             return None
         row = rows[0]
-        return Route(row["dst"], row.get("gateway", ""), mac_name(row.get("dev", "lo")), "", row.get("prefsrc", ""))
+        return Route(
+            row["dst"], row.get("gateway", ""), mac_name(row.get("dev", "lo")), "", row.get("prefsrc", "")
+        )
 
     def neighbours(self) -> list[dict[str, Any]]:
         """Return the IPv4 neighbours as `ip neigh` knows them."""
@@ -196,7 +198,9 @@ def _interface(row: dict[str, Any]) -> Interface:
 
     def of(family: str) -> tuple[Address, ...]:
         return tuple(
-            Address(entry["local"], entry["prefixlen"]) for entry in addresses if entry.get("family") == family
+            Address(entry["local"], entry["prefixlen"])
+            for entry in addresses
+            if entry.get("family") == family
         )
 
     flags = row.get("flags", [])

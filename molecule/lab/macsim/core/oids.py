@@ -1,6 +1,6 @@
-"""The kernel variables that `sysctl` shows: which there are, which can be written, and where values come from.
+"""The kernel variables that `sysctl` shows: which there are, which can be written, and their values.
 
-Names and formats are those of Apple silicon; the lists are a selection, so a name outside it is an unknown oid.
+Names and formats are those of Apple silicon; this is a selection, and a name outside it is an unknown oid.
 """
 
 from __future__ import annotations
@@ -17,8 +17,12 @@ from macsim.core.node import derived_uuid
 
 Getter = Callable[[Context], str]
 
-# Values of a Mac with this much memory or more, as recorded: (GiB, maxfiles, maxfilesperproc, maxproc, per uid).
-_FILE_LIMITS = ((64, 491520, 245760, 16000, 10666), (32, 245760, 122880, 8000, 5333), (0, 122880, 61440, 4000, 2666))
+# As recorded on Macs with this much memory or more: (GiB, maxfiles, maxfilesperproc, maxproc, per uid).
+_FILE_LIMITS = (
+    (64, 491520, 245760, 16000, 10666),
+    (32, 245760, 122880, 8000, 5333),
+    (0, 122880, 61440, 4000, 2666),
+)
 
 
 class Oid(NamedTuple):

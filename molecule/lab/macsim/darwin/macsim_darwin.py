@@ -7,7 +7,15 @@ import os
 import sys
 
 # Paths that a Mac does not have and by which Ansible recognises a Linux.
-_HIDDEN = ("/proc", "/sys", "/run/systemd", "/usr/bin/apt-get", "/usr/bin/apt", "/usr/bin/dpkg", "/etc/os-release")
+_HIDDEN = (
+    "/proc",
+    "/sys",
+    "/run/systemd",
+    "/usr/bin/apt-get",
+    "/usr/bin/apt",
+    "/usr/bin/dpkg",
+    "/etc/os-release",
+)
 
 
 def install(simulator: str) -> None:
@@ -45,7 +53,12 @@ def install(simulator: str) -> None:
         return not hidden(path) and real_access(path, *args, **kwargs)
 
     # shutil and pathlib look the functions up in these sets before they use a safer way.
-    for supported in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks, os.supports_effective_ids):
+    for supported in (
+        os.supports_dir_fd,
+        os.supports_fd,
+        os.supports_follow_symlinks,
+        os.supports_effective_ids,
+    ):
         for real, new in ((real_stat, stat), (real_access, access)):
             if real in supported:
                 supported.add(new)

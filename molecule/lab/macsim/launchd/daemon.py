@@ -82,10 +82,10 @@ def main() -> int:
     _tell_ready()
     while True:
         _reap(launchd)
-        ready = select.select([server, wake_read], [], [], launchd.tick())[0]
+        ready = select.select([server.fileno(), wake_read], [], [], launchd.tick())[0]
         if wake_read in ready:
             os.read(wake_read, 4096)
-        if server in ready:
+        if server.fileno() in ready:
             connection, _ = server.accept()
             with connection:
                 connection.settimeout(5)

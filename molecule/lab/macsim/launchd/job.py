@@ -1,4 +1,4 @@
-"""One loaded job: what happened to it, and when it must be started again. Decides only; nothing is started here."""
+"""One loaded job: what happened to it, and when it must start again. It decides; others act."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from macsim.launchd.spec import Spec
 
-# A job that was booted out stays known for a while after its process ended; a bootstrap in that time fails with 5.
+# A booted-out job stays known for a while after its process ended; a bootstrap in that time fails with 5.
 TEARDOWN_RUNNING_S = 1.0
 TEARDOWN_IDLE_S = 0.3
 # launchd gives this status to a job whose program or files cannot be opened (sysexits.h, EX_CONFIG).

@@ -22,7 +22,14 @@ _EXIT_NAMES = {
     77: "EX_NOPERM",
     78: "EX_CONFIG",
 }
-_SIGNAL_NAMES = {1: "Hangup", 2: "Interrupt", 6: "Abort trap", 9: "Killed", 11: "Segmentation fault", 15: "Terminated"}
+_SIGNAL_NAMES = {
+    1: "Hangup",
+    2: "Interrupt",
+    6: "Abort trap",
+    9: "Killed",
+    11: "Segmentation fault",
+    15: "Terminated",
+}
 _SEMAPHORES = {
     "always": "keep alive => 1",
     "successful": "successful exit => 1",

@@ -1,4 +1,4 @@
-"""Starts the process of a job as launchd does: own session, own limits, no environment but the declared one."""
+"""Starts the process of a job as launchd does: own session, own limits, only the declared environment."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def environment(spec: Spec) -> dict[str, str]:
 
 @contextmanager
 def _acting_as(user: pwd.struct_passwd | None, group: int | None) -> Iterator[None]:
-    """Open files as the job's user, so that a folder that the user may not write in is noticed as on a Mac."""
+    """Open files as the job's user, so that one that the user may not write is noticed as on a Mac."""
     if user is None or os.geteuid() != 0:
         yield
         return

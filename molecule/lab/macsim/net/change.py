@@ -1,4 +1,7 @@
-"""What `ifconfig` changes. Statuses and messages follow Apple's network_cmds: a refused MTU is only a warning."""
+"""What `ifconfig` changes. Statuses and messages follow Apple's network_cmds.
+
+A refused MTU is only a warning there, with status 0.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +109,9 @@ def _member(device: Device, word: str, member: str, context: Context) -> None:
     if word == "deletem":
         if member not in current.members:
             raise ExitError(1, err=f"ifconfig: {call}: No such file or directory\n")
-        bridge.save(context, current._replace(members=tuple(name for name in current.members if name != member)))
+        bridge.save(
+            context, current._replace(members=tuple(name for name in current.members if name != member))
+        )
         return
     added = next((item for item in devices(context) if item.interface.name == member), None)
     if added is None:
@@ -142,7 +147,7 @@ def _address(device: Device, family: str, verb: str, words: list[str], context: 
         elif word == "prefixlen":
             prefix = int(value)
     interface = device.interface
-    present = [item for item in (interface.inet6 if given.version == 6 else interface.inet)]
+    present = interface.inet6 if given.version == 6 else interface.inet
     address = str(given.ip)
     remove = verb in {"-alias", "delete", "remove"}
     ioctl = "SIOCDIFADDR" if remove else "SIOCAIFADDR"
@@ -155,7 +160,7 @@ def _address(device: Device, family: str, verb: str, words: list[str], context: 
     if not device.real:
         raise ExitError(1, err=f"ifconfig: ioctl ({ioctl}): Can't assign requested address\n")
     if verb == "set" and given.version == 4:
-        same = list(present[:1]) if not same else same
+        same = same or list(present[:1])
     if not remove and same and (same[0].address, same[0].prefix) == (address, prefix):
         return rest
     for item in same:

@@ -1,4 +1,4 @@
-"""The service that stands for configd: applies the network services at the start and at every change of a link."""
+"""The service that stands for configd: applies the network services at the start and when a link changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What configd does: brings the real interfaces to what the services say, again whenever a cable comes back."""
+"""What configd does: brings the real interfaces to what the services say, also when a cable comes back."""
 
 from __future__ import annotations
 
@@ -20,11 +20,14 @@ class Step(NamedTuple):
 
 
 def plan(
-    preferences: Preferences, ports: tuple[str, ...], interfaces: list[Interface], applied: dict[str, list[str]]
+    preferences: Preferences,
+    ports: tuple[str, ...],
+    interfaces: list[Interface],
+    applied: dict[str, list[str]],
 ) -> tuple[list[Step], dict[str, list[str]]]:
     """Decide what to change.
 
-    Only Thunderbolt ports are touched: the management interface belongs to the lab. Addresses that were set by
+    Only Thunderbolt ports are touched: the management interface belongs to the lab. Addresses set by
     `ifconfig` are left alone; those that come from a service go when the service or the cable goes.
 
     Args:

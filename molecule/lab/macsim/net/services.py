@@ -83,7 +83,7 @@ def port_mac(context: Context, port: HardwarePort) -> str:
 
 
 def new_preferences(node: Node) -> Preferences:
-    """Return what a new Mac has: a service for Ethernet, for the bridge and for Wi-Fi, none for a Thunderbolt port."""
+    """Return what a new Mac has: services for Ethernet, bridge and Wi-Fi, none for a Thunderbolt port."""
     return Preferences(
         (
             Service("Ethernet", "Ethernet", node.management_device),

@@ -48,9 +48,9 @@ def _inet(device: Device, item: tuple[str, int]) -> str:
 def _inet6(device: Device, item: tuple[str, int]) -> str:
     if not item[0].startswith("fe80:"):
         return f"\tinet6 {item[0]} prefixlen {item[1]} "
-    name, index = device.interface.name, device.interface.index
+    name, number = device.interface.name, device.interface.number
     secured = "" if device.kind == "loopback" else "secured "
-    return f"\tinet6 {item[0]}%{name} prefixlen {item[1]} {secured}scopeid 0x{index:x} "
+    return f"\tinet6 {item[0]}%{name} prefixlen {item[1]} {secured}scopeid 0x{number:x} "
 
 
 def _bridge_lines(bridge: Bridge) -> list[str]:

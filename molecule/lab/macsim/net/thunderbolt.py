@@ -1,4 +1,4 @@
-"""The Thunderbolt buses as system_profiler reports them: one bus a port, with the Mac at the other end of a cable.
+"""The Thunderbolt buses as system_profiler reports them: one a port, with the Mac at the end of its cable.
 
 A domain's identifier is derived from host and port, so both ends of a cable name the same two domains.
 """

@@ -18,7 +18,7 @@ _MOVED = {"dialout": 50}
 def merged_groups(text: str, administrator: str) -> str:
     """Return /etc/group with a Mac's groups first; the rest stays, so that Debian's names still resolve.
 
-    A look-up by number finds the first line, so group 0 prints as wheel; a look-up of root by name still works.
+    A look-up by number finds the first line, so group 0 prints as wheel; root is still found by its name.
     """
     rows = [line.split(":") for line in text.splitlines() if line.count(":") == 3]
     members = {row[0]: row[3] for row in rows if row[0] in _GROUPS}
@@ -56,7 +56,9 @@ def merged_users(text: str, administrator: str) -> str:
 def install(paths: Paths) -> list[str]:
     """Merge the groups, and give Homebrew's folder to the administrator if there is one."""
     passwd = (paths.etc / "passwd").read_text()
-    row = next((line.split(":") for line in passwd.splitlines() if line.startswith(f"{ADMINISTRATOR}:")), None)
+    row = next(
+        (line.split(":") for line in passwd.splitlines() if line.startswith(f"{ADMINISTRATOR}:")), None
+    )
     groups = (paths.etc / "group").read_text()
     changed = write(paths.etc / "group", merged_groups(groups, ADMINISTRATOR if row else ""))
     changed += write(paths.etc / "passwd", merged_users(passwd, ADMINISTRATOR))
@@ -65,8 +67,7 @@ def install(paths: Paths) -> list[str]:
     uid, old_group, home = int(row[2]), int(row[3]), paths.at(row[5])
     if os.geteuid() == 0:
         if old_group != _GROUPS["staff"]:
-            for folder, names, found in os.walk(home):
-                for name in (".", *names, *found):
-                    os.chown(os.path.join(folder, name), -1, _GROUPS["staff"], follow_symlinks=False)
+            for path in (home, *home.rglob("*")):
+                os.chown(path, -1, _GROUPS["staff"], follow_symlinks=False)
         files.own_homebrew(paths, uid, _GROUPS["admin"])
     return changed

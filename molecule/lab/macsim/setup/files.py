@@ -67,6 +67,9 @@ def install(paths: Paths, node_config: Path) -> list[str]:
 
 def own_homebrew(paths: Paths, uid: int, gid: int) -> None:
     """Give Homebrew's folder to the user who installed it, as on a Mac."""
-    for folder in (paths.homebrew, *(paths.homebrew / name for name in ("bin", "sbin", "opt", "Cellar", "etc", "var"))):
+    for folder in (
+        paths.homebrew,
+        *(paths.homebrew / name for name in ("bin", "sbin", "opt", "Cellar", "etc", "var")),
+    ):
         folder.mkdir(parents=True, exist_ok=True)
         shutil.chown(folder, uid, gid)

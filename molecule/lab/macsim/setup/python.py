@@ -10,7 +10,7 @@ from macsim.setup.write import link, write
 
 
 def install(paths: Paths) -> list[str]:
-    """Make /opt/macsim/bin/python3. It sees the system's packages; programs it starts run on the plain Python."""
+    """Make /opt/macsim/bin/python3. What it starts runs on the plain Python."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     packages = paths.simulator / "lib" / version / "site-packages"
     source = Path(__file__).resolve().parent.parent / "darwin/macsim_darwin.py"

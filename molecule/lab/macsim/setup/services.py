@@ -26,7 +26,7 @@ Restart=on-failure
 WantedBy=multi-user.target
 """
 _SERVICES = {
-    "macsim-configd": ("Network configuration of the simulated Mac", "simple", "", "macsim.net.configd:main()"),
+    "macsim-configd": ("Network services of the simulated Mac", "simple", "", "macsim.net.configd:main()"),
     "macsim-launchd": (
         "Daemons of the simulated Mac",
         "notify",
@@ -37,7 +37,7 @@ _SERVICES = {
 
 
 def install(paths: Paths, *, start: bool) -> list[str]:
-    """Write, enable and (re)start the services; Debian's own babeld service must not run beside Homebrew's."""
+    """Write, enable and (re)start the services; Debian's own babeld must not run beside Homebrew's."""
     changed: list[str] = []
     for name, (description, kind, order, call) in _SERVICES.items():
         program = paths.simulator / "libexec" / name
@@ -48,7 +48,8 @@ def install(paths: Paths, *, start: bool) -> list[str]:
     changed += write(paths.kept / "version", _digest(paths.simulator) + "\n")
     if str(paths.root) != "/":
         return changed
-    if Path("/lib/systemd/system/babeld.service").exists() and not Path("/etc/systemd/system/babeld.service").exists():
+    masked = Path("/etc/systemd/system/babeld.service")
+    if Path("/lib/systemd/system/babeld.service").exists() and not masked.is_symlink():
         _systemctl("disable", "babeld.service")
         _systemctl("mask", "babeld.service")
         changed.append("masked babeld.service")

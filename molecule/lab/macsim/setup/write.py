@@ -7,7 +7,8 @@ from pathlib import Path
 
 def write(path: Path, text: str, mode: int = 0o644) -> list[str]:
     """Make a file have this content and mode; return the change in words, or nothing."""
-    if path.is_file() and not path.is_symlink() and path.read_text() == text and path.stat().st_mode & 0o7777 == mode:
+    same = path.is_file() and not path.is_symlink() and path.read_text() == text
+    if same and path.stat().st_mode & 0o7777 == mode:
         return []
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.macsim")
