@@ -83,7 +83,7 @@ def test_a_linux_box_forwards_and_has_no_rank() -> None:
     assert plan.ring_hops == 4
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(cablings())
 def test_distances_are_as_short_as_networkx_finds(cabling: tuple[list[Node], list[Cable]]) -> None:
     nodes, cables = cabling
@@ -91,7 +91,7 @@ def test_distances_are_as_short_as_networkx_finds(cabling: tuple[list[Node], lis
     assert plan_fabric(nodes, cables).hops == expected
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(cablings())
 def test_no_address_is_given_twice_and_ends_share_a_network(cabling: tuple[list[Node], list[Cable]]) -> None:
     nodes, cables = cabling
@@ -105,7 +105,7 @@ def test_no_address_is_given_twice_and_ends_share_a_network(cabling: tuple[list[
         assert network.subnet_of(ipaddress.IPv4Network("10.77.0.0/16"))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(cablings(), st.data())
 def test_adding_a_node_or_cable_renumbers_nothing(
     cabling: tuple[list[Node], list[Cable]], data: st.DataObject
@@ -123,7 +123,7 @@ def test_adding_a_node_or_cable_renumbers_nothing(
     assert set(before.cables) <= set(after.cables)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(cablings())
 def test_parts_and_lonely_nodes_are_named(cabling: tuple[list[Node], list[Cable]]) -> None:
     nodes, cables = cabling
@@ -136,7 +136,7 @@ def test_parts_and_lonely_nodes_are_named(cabling: tuple[list[Node], list[Cable]
     assert len(codes) == codes.count("node-without-cable") + codes.count("fabric-parts")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.lists(
         st.builds(

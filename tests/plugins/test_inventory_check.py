@@ -251,7 +251,7 @@ keys = st.text(max_size=5) | st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.dictionaries(st.sampled_from(["macs", "head", "rack", "mac"]), st.lists(names, max_size=4)),
     st.dictionaries(names, st.dictionaries(keys, junk | st.just(RING), max_size=6), max_size=4),
