@@ -65,7 +65,7 @@ def _header(report: ReportData) -> str:
         element("p", "Espalier", class_="brand")
         + element("h1", escape(_headline(report)))
         + paragraph(f"{_first_upper(notes.who(report))}. Measured {report['written_at']}.", "lead")
-        + element("dl", _tiles(report), class_="tiles")
+        + element("dl", _tiles(report), class_="tiles few" if report["this_machine_only"] else "tiles")
         + (paragraph(sharing, "note") if sharing else "")
         + warning,
     )
@@ -155,7 +155,8 @@ def _replica_tile(report: ReportData) -> str:
 
 
 def _rack(report: ReportData) -> str:
-    return section("rack", "The rack", figure(rack_svg(report), describe(report), "rack"))
+    title = "This machine" if report["this_machine_only"] else "The rack"
+    return section("rack", title, figure(rack_svg(report), describe(report), "rack"))
 
 
 def _cables(report: ReportData) -> str:
