@@ -23,9 +23,7 @@ def run(argv: list[str], context: Context) -> int:
         if option == "arch" and words:
             option = words.pop(0)
         if option in {"x86_64", "i386"}:
-            raise ExitError(
-                1, err=f"arch: posix_spawnp: {words[0] if words else ''}: Bad CPU type in executable\n"
-            )
+            raise ExitError(1, err=f"arch: posix_spawnp: {words[0] if words else ''}: Bad CPU type in executable\n")
         if option not in {"arm64", "arm64e", "64"}:
             raise ExitError(1, err=f"arch: Unknown architecture: {option}\n{_USAGE}")
     if not words:

@@ -22,7 +22,8 @@ def run(argv: list[str], context: Context) -> int:
         if values.get("i", device) != device:
             continue
         mac = ":".join(f"{int(part, 16):x}" for part in str(row.get("lladdr", "")).split(":") if part)
-        context.print(f"? ({row['dst']}) at {mac or '(incomplete)'} on {device} ifscope [ethernet]")
+        scope = " ifscope" if mac else ""
+        context.print(f"? ({row['dst']}) at {mac or '(incomplete)'} on {device}{scope} [ethernet]")
     return 0
 
 

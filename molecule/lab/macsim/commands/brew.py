@@ -52,9 +52,7 @@ def _names(words: list[str]) -> tuple[set[str], list[str]]:
 def _install(words: list[str], context: Context) -> int:
     _, names = _names(words)
     if not names:
-        raise ExitError(
-            1, err="Error: Invalid usage: This command requires at least 1 formula or cask argument.\n"
-        )
+        raise ExitError(1, err="Error: Invalid usage: This command requires at least 1 formula or cask argument.\n")
     unknown = [name for name in names if name not in FORMULAE]
     for name in unknown:
         context.warn(f'Warning: No available formula with the name "{name}".')

@@ -8,10 +8,7 @@ from macsim.core.errors import ExitError
 from macsim.core.registry import Command
 
 EX_NOT_FOUND = 56
-_USAGE = (
-    "dscl (v257) -- Directory Service command line utility\n\n"
-    "usage: dscl [options] [<datasource> [<command>]]\n"
-)
+_USAGE = "dscl (v257) -- Directory Service command line utility\n\nusage: dscl [options] [<datasource> [<command>]]\n"
 
 
 def _records(kind: str, context: Context) -> dict[str, dict[str, str]]:

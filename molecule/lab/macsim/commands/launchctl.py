@@ -73,11 +73,7 @@ def _bootstrap(words: list[str], context: Context) -> int:
     if words[0] != "system":
         raise ExitError(NO_ACTION, err=f"Bootstrap failed: {NO_ACTION}: {_TEXT[NO_ACTION]}\n")
     for word in words[1:]:
-        code = (
-            5
-            if not context.is_root
-            else ask(context, verb="bootstrap", path=str(Path(word).absolute()))["code"]
-        )
+        code = 5 if not context.is_root else ask(context, verb="bootstrap", path=str(Path(word).absolute()))["code"]
         if code != 0:
             hint = "" if context.is_root else _HINT
             raise ExitError(code, err=f"Bootstrap failed: {code}: {_TEXT.get(code, 'Unknown error')}\n{hint}")
@@ -119,9 +115,7 @@ def _print(words: list[str], context: Context) -> int:
     label = _target(words[0])
     answer = ask(context, verb="print", label=label)
     if answer["code"] != 0:
-        raise ExitError(
-            NOT_FOUND, err=f'Bad request.\nCould not find service "{label}" in domain for system\n'
-        )
+        raise ExitError(NOT_FOUND, err=f'Bad request.\nCould not find service "{label}" in domain for system\n')
     context.out.write(show.show_service(answer["job"]))
     return 0
 
@@ -224,11 +218,7 @@ def _limit(words: list[str], context: Context) -> int:
 def _set_limit(words: list[str], context: Context) -> int:
     if words[0] != "maxfiles":
         raise ExitError(1, err=f"launchctl: the limit {words[0]} cannot be changed in the simulator\n")
-    values = [
-        None if word == "unlimited" else int(word)
-        for word in words[1:]
-        if word.isdigit() or word == "unlimited"
-    ]
+    values = [None if word == "unlimited" else int(word) for word in words[1:] if word.isdigit() or word == "unlimited"]
     if len(values) != len(words) - 1:
         raise ExitError(1, err="Invalid argument: expected a number or unlimited\n")
     soft, hard = values[0], values[-1]
@@ -250,10 +240,7 @@ def _load(words: list[str], context: Context) -> int:
             label = ""
         if "-w" in words and context.is_root and label:
             ask(context, verb="enable", label=label)
-        if (
-            not context.is_root
-            or ask(context, verb="bootstrap", path=str(Path(word).absolute()))["code"] != 0
-        ):
+        if not context.is_root or ask(context, verb="bootstrap", path=str(Path(word).absolute()))["code"] != 0:
             context.warn(f"Load failed: 5: {_TEXT[5]}")
             context.warn("Try running `launchctl bootstrap` as root for richer errors.")
     return 0
@@ -327,8 +314,7 @@ def run(argv: list[str], context: Context) -> int:
     if action is None:
         raise ExitError(
             EX_USAGE,
-            err=f"Unrecognized subcommand: {argv[0]}\n"
-            "Usage: launchctl <subcommand> ... | help [subcommand]\n",
+            err=f"Unrecognized subcommand: {argv[0]}\nUsage: launchctl <subcommand> ... | help [subcommand]\n",
         )
     return action(argv[1:], context)
 

@@ -52,9 +52,7 @@ def _show_routes(family: str, context: Context) -> None:
             if not route.gateway and route.protocol != "kernel":
                 gateway = route.device
             expire = "!" if route.protocol == "kernel" and not route.gateway else ""
-            shown = _row(
-                routes.shown_destination(route), gateway, routes.flags(route), route.device, expire, 18
-            )
+            shown = _row(routes.shown_destination(route), gateway, routes.flags(route), route.device, expire, 18)
             context.print(shown)
             if route.destination == "default":
                 context.print(_row("127", "127.0.0.1", "UCS", "lo0", "", 18))
@@ -96,12 +94,8 @@ def _show_interfaces(only: str, with_bytes: bool, context: Context) -> None:
         mtu = 16384 if item.kind == "loopback" else interface.mtu
         mac = "" if item.kind == "loopback" else interface.mac
         row = f"{interface.name:<10} {mtu:<5} {f'<Link#{interface.number}>':<11} {mac:>19}"
-        row += f" {count.packets_in:>8} {count.errors_in:>5}" + (
-            f" {count.bytes_in:>10}" if with_bytes else ""
-        )
-        row += f" {count.packets_out:>8} {count.errors_out:>5}" + (
-            f" {count.bytes_out:>10}" if with_bytes else ""
-        )
+        row += f" {count.packets_in:>8} {count.errors_in:>5}" + (f" {count.bytes_in:>10}" if with_bytes else "")
+        row += f" {count.packets_out:>8} {count.errors_out:>5}" + (f" {count.bytes_out:>10}" if with_bytes else "")
         context.print(f"{row}     0")
 
 

@@ -99,9 +99,7 @@ def _get_info(words: list[str], context: Context) -> None:
         context.print("DHCP Configuration")
         if device is not None and device.interface.inet:
             address, prefix = device.interface.inet[0]
-            gateway = next(
-                (route.gateway for route in context.linux.routes() if route.device == service.device), ""
-            )
+            gateway = next((route.gateway for route in context.linux.routes() if route.device == service.device), "")
             context.print(f"IP address: {address}")
             context.print(f"Subnet mask: {ipaddress.IPv4Network(f'0.0.0.0/{prefix}').netmask}")
             if gateway:
@@ -271,9 +269,7 @@ def run(argv: list[str], context: Context) -> int:
     verbs = {verb.lower(): verb for verb in (*_READ, *_WRITE)}
     verb = verbs.get(argv[0].lower())
     if verb is None:
-        raise ExitError(
-            1, out=f"** Error: Unknown command {argv[0]}\nnetworksetup -help for more information.\n"
-        )
+        raise ExitError(1, out=f"** Error: Unknown command {argv[0]}\nnetworksetup -help for more information.\n")
     if verb in _READ:
         _READ[verb](argv[1:], context)
         return 0

@@ -42,8 +42,7 @@ def _problem(path: Path) -> str:
         data = path.read_bytes()
     except OSError:
         return (
-            "file does not exist or is not readable or is not a regular file "
-            "(Error Domain=NSCocoaErrorDomain Code=260)"
+            "file does not exist or is not readable or is not a regular file (Error Domain=NSCocoaErrorDomain Code=260)"
         )
     try:
         plistlib.loads(data)

@@ -187,9 +187,7 @@ def _get(words: list[str], context: Context) -> int:
         context.print(f"    gateway: {chosen.gateway}")
     context.print(f"  interface: {chosen.device}")
     context.print(f"      flags: <{routes.get_flags(chosen, host)}>")
-    mtu = next(
-        (item.interface.mtu for item in devices(context) if item.interface.name == chosen.device), 1500
-    )
+    mtu = next((item.interface.mtu for item in devices(context) if item.interface.name == chosen.device), 1500)
     mtu, window = (16384, 49152) if chosen.device == "lo0" else (mtu, 0)
     context.print(" recvpipe  sendpipe  ssthresh  rtt,msec    rttvar  hopcount      mtu     expire")
     context.print(f"{window:8d}  {window:8d}         0         0         0         0  {mtu:8d}         0 ")

@@ -47,9 +47,7 @@ def run(argv: list[str], context: Context) -> int:
         raise ExitError(1, out=f"{words[0]}: not enough arguments\n")
     if name == "remotelogin":
         # Not even root may, without the Full Disk Access that nobody can grant over ssh.
-        raise ExitError(
-            1, out="setremotelogin: Turning Remote Login on or off requires Full Disk Access privileges.\n"
-        )
+        raise ExitError(1, out="setremotelogin: Turning Remote Login on or off requires Full Disk Access privileges.\n")
     value = _value(name, words[1])
     state.update(path, {}, lambda values: {**values, name: value})
     context.print(f"set{_SHOWN.get(name, name)}: {value}")

@@ -32,9 +32,7 @@ def groups(paths: Paths) -> list[Group]:
     """Return the groups, a Mac's first."""
     rows = (line.split(":") for line in (paths.etc / "group").read_text().splitlines())
     return [
-        Group(row[0], int(row[2]), tuple(word for word in row[3].split(",") if word))
-        for row in rows
-        if len(row) == 4
+        Group(row[0], int(row[2]), tuple(word for word in row[3].split(",") if word)) for row in rows if len(row) == 4
     ]
 
 

@@ -26,8 +26,6 @@ FORMULAE = {
     formula.name: formula
     for formula in (
         Formula("babeld", "1.13.1", "Loop-avoiding distance-vector routing protocol", (("sbin", "babeld"),)),
-        Formula(
-            "iperf3", "3.19.1", "Update of iperf: measures TCP, UDP, and SCTP bandwidth", (("bin", "iperf3"),)
-        ),
+        Formula("iperf3", "3.19.1", "Update of iperf: measures TCP, UDP, and SCTP bandwidth", (("bin", "iperf3"),)),
     )
 }

@@ -150,9 +150,7 @@ class Linux:
         if not rows or rows[0].get("type") in {"unreachable", "prohibit", "blackhole"}:
             return None
         row = rows[0]
-        return Route(
-            row["dst"], row.get("gateway", ""), mac_name(row.get("dev", "lo")), "", row.get("prefsrc", "")
-        )
+        return Route(row["dst"], row.get("gateway", ""), mac_name(row.get("dev", "lo")), "", row.get("prefsrc", ""))
 
     def neighbours(self) -> list[dict[str, Any]]:
         """Return the IPv4 neighbours as `ip neigh` knows them."""
@@ -198,9 +196,7 @@ def _interface(row: dict[str, Any]) -> Interface:
 
     def of(family: str) -> tuple[Address, ...]:
         return tuple(
-            Address(entry["local"], entry["prefixlen"])
-            for entry in addresses
-            if entry.get("family") == family
+            Address(entry["local"], entry["prefixlen"]) for entry in addresses if entry.get("family") == family
         )
 
     flags = row.get("flags", [])

@@ -1,7 +1,7 @@
 """Models of Mac that the simulator knows.
 
-Chip, cores and Thunderbolt ports are from Apple's published technical specifications; the memory is one of the
-sizes that the model is sold with.
+Chip, cores and Thunderbolt ports are from Apple's technical specifications; the memory is one of the sizes
+that the model is sold with.
 """
 
 from __future__ import annotations

@@ -98,9 +98,7 @@ def parse_node(text: str, place: str) -> Node:
                 str(port["device"]),
                 None
                 if port.get("peer") is None
-                else Peer(
-                    str(port["peer"]["host"]), int(port["peer"]["port"]), str(port["peer"].get("model", ""))
-                ),
+                else Peer(str(port["peer"]["host"]), int(port["peer"]["port"]), str(port["peer"].get("model", ""))),
             )
             for port in raw["thunderbolt_ports"]
         )

@@ -33,9 +33,7 @@ def load(path: Path, default: Any) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise ValueError(
-            f"{path} is not JSON ({error}); remove it to begin with the state of a new Mac"
-        ) from error
+        raise ValueError(f"{path} is not JSON ({error}); remove it to begin with the state of a new Mac") from error
 
 
 def save(path: Path, value: Any) -> None:

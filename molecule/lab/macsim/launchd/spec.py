@@ -92,9 +92,7 @@ def check_file(path: Path) -> None:
     if status.st_uid != owner or (owner == 0 and status.st_gid != 0):
         raise SpecError(f"{path}: owned by {status.st_uid}:{status.st_gid}, launchd wants root:wheel")
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise SpecError(
-            f"{path}: mode {stat.S_IMODE(status.st_mode):04o} lets others write, launchd wants 0644"
-        )
+        raise SpecError(f"{path}: mode {stat.S_IMODE(status.st_mode):04o} lets others write, launchd wants 0644")
 
 
 def load_spec(path: Path) -> Spec:

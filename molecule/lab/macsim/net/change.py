@@ -109,9 +109,7 @@ def _member(device: Device, word: str, member: str, context: Context) -> None:
     if word == "deletem":
         if member not in current.members:
             raise ExitError(1, err=f"ifconfig: {call}: No such file or directory\n")
-        bridge.save(
-            context, current._replace(members=tuple(name for name in current.members if name != member))
-        )
+        bridge.save(context, current._replace(members=tuple(name for name in current.members if name != member)))
         return
     added = next((item for item in devices(context) if item.interface.name == member), None)
     if added is None:

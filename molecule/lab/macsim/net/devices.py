@@ -68,9 +68,7 @@ def devices(context: Context) -> list[Device]:
     shown = bridge.load(context)
     if shown.exists:
         first = node.ports[0].device if node.ports else ""
-        mac = next(
-            (item.interface.mac for item in found if item.interface.name == first), "36:00:00:00:00:00"
-        )
+        mac = next((item.interface.mac for item in found if item.interface.name == first), "36:00:00:00:00:00")
         active = any(item.active for item in found if item.interface.name in members)
         found.append(Device(Interface("bridge0", 40, mac, shown.mtu, True, active, (), ()), "bridge", False))
     add(node.wifi_device, "wifi")

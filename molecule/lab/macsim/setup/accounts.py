@@ -56,9 +56,7 @@ def merged_users(text: str, administrator: str) -> str:
 def install(paths: Paths) -> list[str]:
     """Merge the groups, and give Homebrew's folder to the administrator if there is one."""
     passwd = (paths.etc / "passwd").read_text()
-    row = next(
-        (line.split(":") for line in passwd.splitlines() if line.startswith(f"{ADMINISTRATOR}:")), None
-    )
+    row = next((line.split(":") for line in passwd.splitlines() if line.startswith(f"{ADMINISTRATOR}:")), None)
     groups = (paths.etc / "group").read_text()
     changed = write(paths.etc / "group", merged_groups(groups, ADMINISTRATOR if row else ""))
     changed += write(paths.etc / "passwd", merged_users(passwd, ADMINISTRATOR))

@@ -9,15 +9,15 @@ from macsim.core.paths import Paths
 from macsim.setup.write import link, write
 
 
-def install(paths: Paths) -> list[str]:
-    """Make /opt/macsim/bin/python3. What it starts runs on the plain Python."""
+def install(paths: Paths, interpreter: Path = Path("/usr/bin/python3")) -> list[str]:
+    """Make /opt/macsim/bin/python3. It sees the system's packages; what it starts runs on the plain Python."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     packages = paths.simulator / "lib" / version / "site-packages"
     source = Path(__file__).resolve().parent.parent / "darwin/macsim_darwin.py"
-    changed = link(paths.simulator / "bin/python3", "/usr/bin/python3")
+    changed = link(paths.simulator / "bin/python3", str(interpreter))
     changed += write(
         paths.simulator / "pyvenv.cfg",
-        "home = /usr/bin\ninclude-system-site-packages = true\n"
+        f"home = {interpreter.parent}\ninclude-system-site-packages = true\n"
         f"version = {sys.version_info.major}.{sys.version_info.minor}.{sys.version_info.micro}\n",
     )
     changed += write(packages / "macsim_darwin.py", source.read_text())
