@@ -24,9 +24,7 @@ class RankPool:
             for rank in range(size):
                 ours, theirs = context.Pipe()
                 handed = listener if rank == 0 else None
-                process = context.Process(
-                    target=_serve, args=(theirs, rank, size, port, handed), daemon=True
-                )
+                process = context.Process(target=_serve, args=(theirs, rank, size, port, handed), daemon=True)
                 process.start()
                 self._pipes.append(ours)
                 self._processes.append(process)

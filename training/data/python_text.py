@@ -5,6 +5,7 @@ ranks.
 """
 
 import hashlib
+import os
 import pydoc_data
 import sysconfig
 from pathlib import Path
@@ -25,13 +26,15 @@ SKIPPED_PREFIXES = ("_sysconfigdata", "._")
 
 def text_files(folder: Path) -> list[Path]:
     """The `.py` files below a folder in the order of their relative paths."""
-    found = [
-        path
-        for path in folder.rglob("*.py")
-        if not SKIPPED_FOLDERS.intersection(path.relative_to(folder).parts)
-        and not path.name.startswith(SKIPPED_PREFIXES)
-        and path.is_file()
-    ]
+    found = []
+    for name, folders, files in os.walk(folder):
+        # Pruned here, because site-packages may hold a hundred times the text of the library.
+        folders[:] = [item for item in folders if item not in SKIPPED_FOLDERS]
+        found += [
+            Path(name, item)
+            for item in files
+            if item.endswith(".py") and not item.startswith(SKIPPED_PREFIXES)
+        ]
     return sorted(found, key=lambda path: path.relative_to(folder).as_posix())
 
 
