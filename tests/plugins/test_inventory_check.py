@@ -44,7 +44,7 @@ def ring() -> dict[str, Any]:
     }
     variables["server"] = {"ansible_host": "192.168.1.10", **shared}
     return {
-        "groups": {"all": [*macs, "server"], "rack": [*macs, "server"], "macs": macs, "head": ["server"]},
+        "groups": {"all": [*macs, "server"], "rack": [*macs, "server"], "macs": macs, "heads": ["server"]},
         "variables": variables,
     }
 
@@ -90,7 +90,7 @@ def groups(**values: Any) -> Any:
 @pytest.mark.parametrize(
     ("change", "severity", "code", "said"),
     [
-        (groups(rack=[], macs=[], head=[]), "error", "no-nodes", "has no nodes"),
+        (groups(rack=[], macs=[], heads=[]), "error", "no-nodes", "has no nodes"),
         (cables(*RING[:2], {**RING[2], "b": "mac9"}), "error", "cable-unknown-host", "no host mac9"),
         (cables(*RING, {**RING[0], "b": "mac3", "b_port": 3}), "error", "port-taken", "port 1 of mac1"),
         (cables(*RING[:2], {**RING[2], "b_port": 4}), "error", "port-lacking", "has 3 Thunderbolt ports"),
@@ -130,8 +130,8 @@ def groups(**values: Any) -> Any:
         (on("mac2", training_remove_runs="maybe"), "error", "variable-type", "true or false"),
         (on("mac2", training_state="gone"), "error", "variable-type", "present and absent"),
         (groups(mac=["mac9"]), "error", "group-unknown", "Did you mean macs?"),
-        (groups(Heads=["mac9"]), "error", "group-unknown", "Did you mean head?"),
-        (groups(head=["server", "mac1"]), "error", "head-many", "2 hosts"),
+        (groups(Head=["mac9"]), "error", "group-unknown", "Did you mean heads?"),
+        (groups(heads=["server", "mac1"]), "error", "head-many", "2 hosts"),
         (groups(rack=["server", "mac1", "mac2"]), "error", "host-outside-rack", "host mac3"),
     ],
 )
@@ -213,7 +213,7 @@ def test_file_and_line_stand_in_front_where_they_are_known() -> None:
 def test_hostile_host_names_are_refused(name: str) -> None:
     inventory = ring()
     inventory["groups"]["macs"] = inventory["groups"]["rack"] = [name]
-    inventory["groups"]["head"] = []
+    inventory["groups"]["heads"] = []
     inventory["variables"] = {name: {"thunderbolt_node_id": 1, "espalier_model": "Mac16,11"}}
     assert [code for _, code, _ in check(inventory)] == ["host-name"]
 
@@ -253,7 +253,7 @@ keys = st.text(max_size=5) | st.sampled_from(
 
 @settings(max_examples=150, deadline=None)
 @given(
-    st.dictionaries(st.sampled_from(["macs", "head", "rack", "mac"]), st.lists(names, max_size=4)),
+    st.dictionaries(st.sampled_from(["macs", "heads", "rack", "mac"]), st.lists(names, max_size=4)),
     st.dictionaries(names, st.dictionaries(keys, junk | st.just(RING), max_size=6), max_size=4),
 )
 def test_no_inventory_makes_the_check_raise(

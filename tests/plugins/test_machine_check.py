@@ -42,7 +42,7 @@ def test_fit_machines(machine: Machine) -> None:
         (replace(MAC, become_problem="a password is required"), "privilege", "-K"),
         (replace(MAC, version="13.6.1"), "system-old", "13.6.1 is older than 14"),
         (replace(MAC, system="Linux", distribution="Debian"), "system-group", "wrong group (macs)"),
-        (replace(BOX, system="Darwin"), "system-group", "wrong group (head)"),
+        (replace(BOX, system="Darwin"), "system-group", "wrong group (heads)"),
         (replace(BOX, distribution="Fedora"), "system-unknown", "Fedora is not one of Debian and Ubuntu"),
         (replace(MAC, declared_model="Mac16,10"), "model-other", "Write espalier_model: Mac16,11"),
         (replace(MAC, skew=Skew(3.0, 0.1)), "clock-skew", "3.0 s ahead of"),

@@ -23,7 +23,7 @@ def write_inventory(folder: Path, macs: dict[str, dict[str, Any]], shared: dict[
     ssh = folder / "ssh"
     ssh.write_text(f"#!/bin/sh\ntouch {mark}\nexit 255\n", encoding="utf-8")
     ssh.chmod(0o755)
-    hosts = {"rack": {"children": {"macs": {"hosts": macs}, "head": {"hosts": {}}}}}
+    hosts = {"rack": {"children": {"macs": {"hosts": macs}, "heads": {"hosts": {}}}}}
     inventory = folder / "inventory"
     (inventory / "group_vars").mkdir(parents=True)
     (inventory / "hosts.yml").write_text(yaml.safe_dump(hosts), encoding="utf-8")

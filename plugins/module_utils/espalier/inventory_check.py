@@ -46,7 +46,7 @@ class Inventory:
 
 def rack_hosts(groups: Mapping[str, Sequence[str]]) -> list[str]:
     """The hosts that Espalier looks after, each once."""
-    return list(dict.fromkeys(host for name in ("rack", "macs", "head") for host in groups.get(name, ())))
+    return list(dict.fromkeys(host for name in ("rack", "macs", "heads") for host in groups.get(name, ())))
 
 
 def check_inventory(inventory: Inventory) -> list[Finding]:

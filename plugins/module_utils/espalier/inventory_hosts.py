@@ -20,9 +20,9 @@ _ADDRESS = re.compile(r"[A-Za-z0-9:\[][A-Za-z0-9._:%\]-]{0,252}")
 
 def membership_findings(groups: Mapping[str, Sequence[str]]) -> list[Finding]:
     """Whether there is anyone, and each in the groups that Espalier looks at."""
-    macs, head, rack = (groups.get(name, ()) for name in ("macs", "head", "rack"))
-    if not macs and not head and not rack:
-        message = "the inventory has no nodes: no host is in one of the groups macs, head and rack."
+    macs, heads, rack = (groups.get(name, ()) for name in ("macs", "heads", "rack"))
+    if not macs and not heads and not rack:
+        message = "the inventory has no nodes: no host is in one of the groups macs, heads and rack."
         fix = (
             "Copy inventory/example and list your Macs in the group macs, or name another inventory with -i."
         )
@@ -31,17 +31,17 @@ def membership_findings(groups: Mapping[str, Sequence[str]]) -> list[Finding]:
     if not macs:
         message = "the group macs has no hosts: there is nothing to train on."
         findings.append(warning("no-macs", "inventory", message, "List your Macs in it."))
-    if len(head) > 1:
-        message = f"the group head has {len(head)} hosts: {named(head[:5])}."
+    if len(heads) > 1:
+        message = f"the group heads has {len(heads)} hosts: {named(heads[:5])}."
         findings.append(
             error("head-many", "inventory", message, "Keep one; the others may be in rack alone.")
         )
-    for name in sorted(set(macs) & set(head)):
-        message = "it is in both groups macs and head."
+    for name in sorted(set(macs) & set(heads)):
+        message = "it is in both groups macs and heads."
         findings.append(error("host-twofold", f"host {name}", message, "Take it out of one of them."))
-    for name in sorted((set(macs) | set(head)) - set(rack)):
+    for name in sorted((set(macs) | set(heads)) - set(rack)):
         message = "it is not in the group rack, and would be left out of the set-up."
-        fix = "Make macs and head children of rack, as in inventory/example/hosts.yml."
+        fix = "Make macs and heads children of rack, as in inventory/example/hosts.yml."
         findings.append(error("host-outside-rack", f"host {name}", message, fix))
     return findings
 

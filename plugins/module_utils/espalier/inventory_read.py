@@ -106,7 +106,7 @@ def read_nodes(
         ports: number of Thunderbolt ports by model identifier, where it is to be checked.
     """
     macs = set(groups.get("macs", ()))
-    rack = dict.fromkeys([*groups.get("macs", ()), *groups.get("head", ()), *groups.get("rack", ())])
+    rack = dict.fromkeys([*groups.get("macs", ()), *groups.get("heads", ()), *groups.get("rack", ())])
     mentioned = {name for cable in cables for name in (cable.a, cable.b)}
     nodes: list[Node] = []
     findings: list[Finding] = []

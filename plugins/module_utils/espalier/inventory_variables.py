@@ -5,7 +5,7 @@ The variables of a role are not listed here; they are in its meta/argument_specs
 
 from __future__ import annotations
 
-GROUPS = ("macs", "head", "rack")
+GROUPS = ("macs", "heads", "rack")
 
 # The names of an inventory that are its owner's own, and look like ours by chance.
 OWN_NAMES = "espalier_own_names"

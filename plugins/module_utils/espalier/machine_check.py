@@ -111,9 +111,9 @@ def _privilege(machine: Machine) -> list[Finding]:
 
 def _system(machine: Machine) -> list[Finding]:
     if machine.is_mac != (machine.system == "Darwin"):
-        group = "macs" if machine.is_mac else "head"
+        group = "macs" if machine.is_mac else "heads"
         message = f"it runs {machine.distribution}, and is in the wrong group ({group})."
-        return _finding(machine, "system-group", message, "Macs belong in macs, Linux machines in head.")
+        return _finding(machine, "system-group", message, "Macs belong in macs, Linux machines in heads.")
     if machine.is_mac and numbers(machine.version) < OLDEST_MACOS:
         message = f"macOS {machine.version} is older than {OLDEST_MACOS[0]}."
         return _finding(

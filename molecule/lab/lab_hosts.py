@@ -1,0 +1,213 @@
+"""The machines of a rack: containers with systemd, a way in by SSH, and the simulator on the Macs."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import socket
+import tarfile
+import time
+from pathlib import Path
+
+from lab_image import tag
+from lab_plan import USER, Host, LabError, Plan
+from lab_podman import HERE, execute, inspect, podman, run
+from lab_state import LabFolder, write_atomically
+
+BOOT_TIMEOUT_S = 90.0
+# What a machine needs to run systemd, sshd, sudo and babeld and to set up its own network; nothing of this machine's.
+CAPABILITIES = (
+    *("AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETFCAP", "SETGID", "SETPCAP", "SETUID"),
+    *("NET_ADMIN", "NET_BIND_SERVICE", "NET_RAW", "SYS_CHROOT", "SYS_NICE", "SYS_RESOURCE"),
+)
+LABEL = "dev.espalier.lab"
+
+
+def networks() -> list[str]:
+    """Networks that this machine or podman already uses, as CIDR."""
+    taken = []
+    for network in json.loads(podman("network", "ls", "--format", "json") or "[]"):
+        taken += [str(subnet["subnet"]) for subnet in network.get("subnets") or []]
+    for route in json.loads(run(["ip", "-json", "-4", "route", "show"])):
+        if route["dst"] != "default":
+            taken.append(str(route["dst"]))
+    return taken
+
+
+def ensure_network(plan: Plan) -> bool:
+    """Make the management network unless it is there; whether something had to be done."""
+    if plan.network in podman("network", "ls", "--format", "{{.Name}}").split():
+        return False
+    podman(
+        "network",
+        "create",
+        "--disable-dns",
+        "--subnet",
+        plan.subnet,
+        "--label",
+        f"{LABEL}={plan.name}",
+        plan.network,
+    )
+    return True
+
+
+def ensure_container(plan: Plan, host: Host) -> bool:
+    """Make and start a machine unless it runs; whether something had to be done.
+
+    A container from another image is made anew: it holds nothing that site.yml does not bring.
+    """
+    found = inspect(host.container)
+    if found and found["ImageName"] != tag():
+        podman("rm", "--force", "--time", "0", host.container)
+        found = None
+    if found and found["State"]["Running"]:
+        return False
+    if found is None:
+        device = "en0" if host.is_mac else "eth0"
+        podman(
+            "create", "--name", host.container, "--hostname", host.name, "--label", f"{LABEL}={plan.name}",
+            "--network", f"{plan.network}:ip={host.address},interface_name={device}",
+            "--systemd", "always", "--shm-size", "512m", "--cap-drop", "all", "--cap-add", ",".join(CAPABILITIES),
+            "--sysctl", "net.ipv6.conf.all.disable_ipv6=0", "--sysctl", "net.ipv6.conf.default.disable_ipv6=0",
+            # A machine sets forwarding of its own network namespace; /proc/sys is read-only without this.
+            "--security-opt", "unmask=/proc/sys",
+            tag(), "/sbin/init",
+        )  # fmt: skip
+    podman("start", host.container)
+    return True
+
+
+def wait_for_boot(host: Host) -> None:
+    """Wait until systemd has started everything and sshd answers.
+
+    Raises:
+        LabError: It does not within the time; names the units that failed.
+    """
+    limit = time.monotonic() + BOOT_TIMEOUT_S
+    state = ""
+    while time.monotonic() < limit:
+        state = execute(host.container, "systemctl", "is-system-running", check=False).strip()
+        if state in ("running", "degraded") and _answers(host.address):
+            return
+        time.sleep(0.3)
+    failed = execute(host.container, "systemctl", "--failed", "--plain", "--no-legend", check=False).strip()
+    raise LabError(f"{host.name} is {state or 'silent'} after {BOOT_TIMEOUT_S:.0f} s. Failed units: {failed or 'none'}")
+
+
+def _answers(address: str) -> bool:
+    try:
+        with socket.create_connection((address, 22), timeout=1) as connection:
+            connection.settimeout(2)
+            return connection.recv(4) == b"SSH-"
+    except OSError:
+        return False
+
+
+def ensure_access(plan: Plan, folder: LabFolder, host: Host) -> None:
+    """Let the lab's key in, and give the machine host keys of its own, on its management address alone."""
+    key = folder.ssh_key.with_suffix(".pub").read_text()
+    script = f"""
+set -eu
+[ -f /etc/ssh/ssh_host_ed25519_key ] || ssh-keygen -q -t ed25519 -N '' -f /etc/ssh/ssh_host_ed25519_key
+install -d -o {USER} -g {USER} -m 0700 /home/{USER}/.ssh
+cat > /home/{USER}/.ssh/authorized_keys
+chown {USER}:{USER} /home/{USER}/.ssh/authorized_keys && chmod 0600 /home/{USER}/.ssh/authorized_keys
+wanted='ListenAddress {host.address}'
+if ! grep -qsx "$wanted" /etc/ssh/sshd_config.d/listen.conf; then
+  echo "$wanted" > /etc/ssh/sshd_config.d/listen.conf
+  systemctl restart ssh.service
+fi
+systemctl is-enabled --quiet ssh.service || systemctl enable --quiet ssh.service
+systemctl is-active --quiet ssh.service || systemctl start ssh.service
+"""
+    execute(host.container, "sh", "-c", script, stdin=key.encode())
+
+
+def write_access_files(plan: Plan, folder: LabFolder) -> None:
+    """Make the lab's key, and the files with which ssh finds and recognises the machines."""
+    if not folder.ssh_key.exists() or not folder.ssh_key.with_suffix(".pub").exists():
+        folder.ssh_key.unlink(missing_ok=True)
+        run(
+            [
+                "ssh-keygen",
+                "-q",
+                "-t",
+                "ed25519",
+                "-N",
+                "",
+                "-C",
+                f"espalier-lab-{plan.name}",
+                "-f",
+                folder.ssh_key,
+            ]
+        )
+
+
+def write_ssh_config(plan: Plan, folder: LabFolder) -> None:
+    """Write ssh_config and known_hosts from the host keys that the machines have."""
+    lines, known = [], []
+    for host in plan.hosts:
+        key = execute(host.container, "cat", "/etc/ssh/ssh_host_ed25519_key.pub").split()
+        known.append(f"{host.name},{host.address} {key[0]} {key[1]}\n")
+        lines.append(
+            f"Host {host.name}\n  HostName {host.address}\n  User {USER}\n  IdentityFile {folder.ssh_key}\n"
+            f"  IdentitiesOnly yes\n  UserKnownHostsFile {folder.known_hosts}\n  StrictHostKeyChecking yes\n\n"
+        )
+    write_atomically(folder.known_hosts, "".join(known))
+    write_atomically(folder.ssh_config, "".join(lines), 0o600)
+
+
+def simulator_hash() -> str:
+    """Of the simulator's sources."""
+    digest = hashlib.sha256()
+    for path in simulator_files():
+        digest.update(str(path.relative_to(HERE)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def simulator_files() -> list[Path]:
+    """The simulator's sources, in a fixed order."""
+    return sorted(path for path in (HERE / "macsim").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+
+
+def ensure_simulator(plan: Plan, host: Host) -> bool:
+    """Turn a machine into a Mac, or bring its simulator up to date; whether something had to be done."""
+    config = json.dumps(plan.node_config(host), indent=2) + "\n"
+    wanted = hashlib.sha256((simulator_hash() + config).encode()).hexdigest()
+    if execute(host.container, "cat", "/opt/macsim/.installed", check=False).strip() == wanted:
+        return False
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for path in simulator_files():
+            tar.add(path, arcname=str(path.relative_to(HERE)), filter=_root_owned)
+    execute(
+        host.container, "sh", "-c",
+        "set -eu; install -d /opt /var/db/macsim; for part in /opt/macsim/*/; do"
+        " case $part in */bin/|*/linux/) ;; *) rm -rf \"$part\" ;; esac; done; tar -x -C /opt -f -",
+        stdin=archive.getvalue(),
+    )  # fmt: skip
+    execute(host.container, "sh", "-c", "cat > /var/db/macsim/node.json", stdin=config.encode())
+    execute(
+        host.container, "/usr/bin/python3", "/opt/macsim/install.py",
+        "--model", host.model, "--node-config", "/var/db/macsim/node.json",
+    )  # fmt: skip
+    execute(host.container, "sh", "-c", "cat > /opt/macsim/.installed", stdin=wanted.encode())
+    return True
+
+
+def _root_owned(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    return entry
+
+
+def remove_containers(name: str) -> list[str]:
+    """Remove the machines and the network of a lab, also of one that was half made; what was removed."""
+    removed = podman("ps", "-aq", "--filter", f"label={LABEL}={name}").split()
+    if removed:
+        podman("rm", "--force", "--time", "0", *removed)
+    mine = podman("network", "ls", "--filter", f"label={LABEL}={name}", "--format", "{{.Name}}").split()
+    for network in mine:
+        podman("network", "rm", "--force", network)
+    return [*removed, *mine]

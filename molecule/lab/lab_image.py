@@ -1,0 +1,86 @@
+"""The image of a rack's machines: Debian with systemd, made by mmdebstrap, kept as a file between labs.
+
+The file is the one thing that outlives a lab: `~/.cache/espalier/lab`, or the folder in ESPALIER_CACHE.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from pathlib import Path
+
+from lab_podman import podman, run
+
+SUITE = "bookworm"
+REPOSITORY = "localhost/espalier-lab"
+PACKAGES = (
+    *("systemd", "systemd-sysv", "dbus", "sudo", "openssh-server", "ca-certificates", "procps", "less"),
+    *("python3", "python3-venv", "libgomp1"),
+    *("iproute2", "iputils-ping", "iperf3", "ethtool", "babeld"),
+)
+# The container's network is podman's, its clock this machine's, and Espalier brings its own unit for babeld.
+MASKED = (
+    *("babeld", "iperf3", "systemd-networkd", "systemd-resolved", "systemd-timesyncd", "systemd-udevd"),
+    *("getty.target", "console-getty"),
+)
+SSHD = "PasswordAuthentication no\\nPermitRootLogin no\\nAllowUsers admin\\nMaxStartups 100\\nMaxSessions 100\\nUseDNS no\\n"
+HOOKS = (
+    *(f'chroot "$1" systemctl mask {unit}' for unit in MASKED),
+    # Each machine makes host keys of its own; sshd is switched on once it has them.
+    'chroot "$1" systemctl disable ssh.service && rm -f "$1"/etc/ssh/ssh_host_*',
+    f'printf "{SSHD}" > "$1"/etc/ssh/sshd_config.d/lab.conf',
+    'chroot "$1" useradd --create-home --shell /bin/bash --uid 501 admin',
+    'echo "admin ALL=(ALL) NOPASSWD: ALL" > "$1"/etc/sudoers.d/admin && chmod 0440 "$1"/etc/sudoers.d/admin',
+    # A login through pam_systemd waits for a session bus that a container does not need.
+    'sed -i "/pam_systemd/d" "$1"/etc/pam.d/common-session',
+    'rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/*.bin "$1"/usr/share/doc "$1"/usr/share/man',
+)
+
+
+def tag() -> str:
+    """The image's name; another recipe is another image."""
+    recipe = "\n".join((SUITE, *PACKAGES, *HOOKS))
+    return f"{REPOSITORY}:{hashlib.sha256(recipe.encode()).hexdigest()[:12]}"
+
+
+def cache_folder() -> Path:
+    """Where the root file system is kept."""
+    return Path(os.environ.get("ESPALIER_CACHE", Path.home() / ".cache" / "espalier")) / "lab"
+
+
+def ensure_image() -> bool:
+    """Make the image unless it is there; whether something had to be done.
+
+    Raises:
+        LabError: mmdebstrap or podman failed.
+    """
+    name = tag()
+    if _exists(name):
+        return False
+    archive = cache_folder() / f"{name.rpartition(':')[2]}.tar"
+    if not archive.exists():
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        print(f"making the root file system {archive}", file=sys.stderr)
+        part = archive.with_suffix(f".{os.getpid()}.part")
+        try:
+            # No mirror argument: mmdebstrap then uses this machine's own apt sources and settings.
+            hooks = [f"--customize-hook={hook}" for hook in HOOKS]
+            packages = f"--include={','.join(PACKAGES)}"
+            run(["mmdebstrap", "--quiet", "--variant=minbase", "--format=tar", packages, *hooks, SUITE, part])
+            part.replace(archive)
+        finally:
+            part.unlink(missing_ok=True)
+    podman("import", "--quiet", archive, name)
+    return True
+
+
+def _exists(name: str) -> bool:
+    return name in podman("images", "--format", "{{.Repository}}:{{.Tag}}").split()
+
+
+def remove_images() -> None:
+    """Remove the lab's images that no container uses; the cached file stays."""
+    for name in podman("images", "--format", "{{.Repository}}:{{.Tag}}").split():
+        if name.startswith(f"{REPOSITORY}:") and not podman("ps", "-aq", "--filter", f"ancestor={name}").split():
+            podman("rmi", name, check=False)
