@@ -267,7 +267,7 @@ def test_ping_of_nothing_is_usage(mac):
 def test_arp_writes_bytes_without_leading_zeros(mac):
     assert mac.type("arp", "-an").out.splitlines() == [
         "? (10.231.5.1) at 2:a:0:ff:1:10 on en0 ifscope [ethernet]",
-        "? (10.231.5.9) at (incomplete) on en0 ifscope [ethernet]",
+        "? (10.231.5.9) at (incomplete) on en0 [ethernet]",
     ]
 
 

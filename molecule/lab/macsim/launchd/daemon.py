@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import select
 import signal
 import socket
 import struct
 import time
-from pathlib import Path
 
 from macsim.core.context import Context
 from macsim.launchd.core import Launchd
@@ -20,14 +18,17 @@ _OPEN_VERBS = {"print", "list", "disabled"}
 _REQUEST_BYTES = 65536
 
 
-def _give_sshd_limits(launchd: Launchd) -> None:
-    """Give sshd launchd's soft limit of open files: on a Mac it is launchd that starts each session."""
+def _give_session_limits(launchd: Launchd, context: Context) -> None:
+    """Give new sessions launchd's soft limit of open files: on a Mac it is launchd that starts them.
+
+    Linux's sshd and sudo take the limit from pam_limits(8).
+    """
+    path = context.paths.etc / "security/limits.d/macsim.conf"
+    lines = [f"{who} soft nofile {launchd.soft_files}\n" for who in ("*", "root")]
     try:
-        pid = int(Path("/run/sshd.pid").read_text())
-        hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (min(launchd.soft_files, hard), hard))
-    except (OSError, ValueError):
-        return  # no sshd, so there are no sessions either
+        path.write_text("".join(lines))
+    except OSError as error:
+        print(f"macsim-launchd: {path}: {error.strerror}; sessions keep their limit of open files", flush=True)
 
 
 def _tell_ready() -> None:
@@ -51,14 +52,14 @@ def _reap(launchd: Launchd) -> None:
         launchd.ended(pid, os.waitstatus_to_exitcode(status))
 
 
-def _answer(connection: socket.socket, launchd: Launchd) -> None:
+def _answer(connection: socket.socket, launchd: Launchd, context: Context) -> None:
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     uid = struct.unpack("3i", raw)[1]
     request = json.loads(connection.recv(_REQUEST_BYTES))
     reads = request["verb"] in _OPEN_VERBS or (request["verb"] == "limit" and "soft" not in request)
     answer = launchd.handle(request) if uid == 0 or reads else {"code": 1}
     if request["verb"] == "limit" and "soft" in request:
-        _give_sshd_limits(launchd)
+        _give_session_limits(launchd, context)
     connection.sendall(json.dumps(answer).encode())
 
 
@@ -77,7 +78,7 @@ def main() -> int:
     server.bind(str(path))
     path.chmod(0o666)
     server.listen(64)
-    _give_sshd_limits(launchd)
+    _give_session_limits(launchd, context)
     launchd.load_all()
     _tell_ready()
     while True:
@@ -90,6 +91,6 @@ def main() -> int:
             with connection:
                 connection.settimeout(5)
                 try:
-                    _answer(connection, launchd)
+                    _answer(connection, launchd, context)
                 except (OSError, ValueError, KeyError) as error:
                     print(f"macsim-launchd: a request could not be answered: {error!r}", flush=True)
