@@ -28,9 +28,7 @@ def add_parser(subparsers: Any) -> None:
         description="Makes report.json and report.html from a folder of raw measurements; or draws and "
         "prints from a report.json that is there already.",
     )
-    parser.add_argument(
-        "--input", metavar="DIR|FILE", type=Path, help="folder of raw measurements, or a report.json"
-    )
+    parser.add_argument("--input", metavar="DIR|FILE", type=Path, help="folder of raw measurements, or a report.json")
     parser.add_argument("--output", metavar="DIR", type=Path, help="where report.json and report.html go")
     parser.add_argument("--svg", metavar="FILE", type=Path, help="write the drawing of the rack alone")
     parser.add_argument(
@@ -55,9 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     if source is None and summary is not None and summary != Path("-"):
         source = summary
     if source is None:
-        raise InputError(
-            "espalier report: --input is missing: a folder of raw measurements, or a report.json."
-        )
+        raise InputError("espalier report: --input is missing: a folder of raw measurements, or a report.json.")
     if arguments.output is None and arguments.svg is None and summary is None:
         raise InputError("espalier report: nothing to do. Add --output DIR, --svg FILE or --summary.")
     report = _report(source)
@@ -79,6 +75,4 @@ def _report(source: Path) -> ReportData:
     if source.is_file():
         return read_report(source)
     now = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
-    return build(
-        load(source), written_at=now.strftime("%Y-%m-%d %H:%M UTC"), machine_cores=os.cpu_count() or 1
-    )
+    return build(load(source), written_at=now.strftime("%Y-%m-%d %H:%M UTC"), machine_cores=os.cpu_count() or 1)

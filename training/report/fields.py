@@ -102,9 +102,7 @@ class Fields:
         self._bounded(key, value, least, None)
         return value
 
-    def optional_number(
-        self, key: str, *, least: float | None = None, most: float | None = None
-    ) -> float | None:
+    def optional_number(self, key: str, *, least: float | None = None, most: float | None = None) -> float | None:
         """A number, or None where the key holds null; the key itself must be there."""
         return None if self.get(key) is None else self.number(key, least=least, most=most)
 

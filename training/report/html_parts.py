@@ -28,9 +28,7 @@ def num(text: str) -> Cell:
 
 def table(caption: str, head: Sequence[Cell], rows: Sequence[Sequence[Cell]]) -> str:
     """A table whose first column is the header of each row; wide ones scroll by themselves."""
-    columns = "".join(
-        element("th", escape(cell.text), scope="col", class_=cell.style or None) for cell in head
-    )
+    columns = "".join(element("th", escape(cell.text), scope="col", class_=cell.style or None) for cell in head)
     body = "".join(
         element(
             "tr",
@@ -39,15 +37,9 @@ def table(caption: str, head: Sequence[Cell], rows: Sequence[Sequence[Cell]]) ->
         )
         for row in rows
     )
-    inner = (
-        element("caption", escape(caption))
-        + element("thead", element("tr", columns))
-        + element("tbody", body)
-    )
+    inner = element("caption", escape(caption)) + element("thead", element("tr", columns)) + element("tbody", body)
     # tabindex: whoever has no mouse scrolls it with the arrow keys.
-    return element(
-        "div", element("table", inner), class_="wide", tabindex="0", role="region", aria_label=caption
-    )
+    return element("div", element("table", inner), class_="wide", tabindex="0", role="region", aria_label=caption)
 
 
 def tile(label: str, value: str, detail: str, verdict: str = "") -> str:

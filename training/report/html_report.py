@@ -54,11 +54,7 @@ def html_report(report: ReportData) -> str:
 
 def _header(report: ReportData) -> str:
     gaps = report["gaps"]
-    warning = (
-        element("div", element("h2", "Not measured") + bullets(gaps), class_="gaps", role="note")
-        if gaps
-        else ""
-    )
+    warning = element("div", element("h2", "Not measured") + bullets(gaps), class_="gaps", role="note") if gaps else ""
     sharing = notes.sharing(report)
     return element(
         "header",
@@ -67,6 +63,7 @@ def _header(report: ReportData) -> str:
         + paragraph(f"{_first_upper(notes.who(report))}. Measured {report['written_at']}.", "lead")
         + element("dl", _tiles(report), class_="tiles few" if report["this_machine_only"] else "tiles")
         + (paragraph(sharing, "note") if sharing else "")
+        + "".join(paragraph(doubt, "note doubt") for doubt in notes.implausible(report))
         + warning,
     )
 
@@ -137,9 +134,7 @@ def _cable_tile(report: ReportData) -> str:
     cables = report["fabric"]["cables"]
     rates = [rate for cable in cables if not cable["error"] and (rate := slower_gbit_s(cable)) is not None]
     failed = sum(1 for cable in cables if cable["error"])
-    detail = (
-        f"{plural(failed, 'cable')} failed" if failed else f"slower way of {plural(len(cables), 'cable')}"
-    )
+    detail = f"{plural(failed, 'cable')} failed" if failed else f"slower way of {plural(len(cables), 'cable')}"
     return tile("Cables", spread(rates, "Gbit/s"), detail if cables else "no cable", "bad" if failed else "")
 
 
@@ -171,9 +166,7 @@ def _cables(report: ReportData) -> str:
         num("MTU"),
         Cell("state"),
     ]
-    return section(
-        "cables", "Cables", table("What each cable carries", head, [_cable(cable) for cable in cables])
-    )
+    return section("cables", "Cables", table("What each cable carries", head, [_cable(cable) for cable in cables]))
 
 
 def _cable(cable: CableRow) -> list[Cell]:
@@ -452,9 +445,7 @@ def _flat(value: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
 def _footer(report: ReportData) -> str:
     return element(
         "footer",
-        escape(
-            f"Espalier {report['espalier']}, {report['written_at']}. The same numbers are in report.json."
-        ),
+        escape(f"Espalier {report['espalier']}, {report['written_at']}. The same numbers are in report.json."),
     )
 
 

@@ -14,6 +14,8 @@ from training.report.model import PLACES, JobRow, Raw, ReportData, RunRow
 VERSION = 1
 JOBS = ("digits", "gpt")
 """Always in the report, with nulls where they were not trained: others read these keys."""
+_OF_ONE_RUN = ("command", "data_sha256", "test_loss")
+"""Keys of a run's environment that say nothing of the machine."""
 
 DEFINITIONS = {
     "gbit_s_ab": "TCP throughput from a to b as the receiver counts it, in 10^9 bits a second",
@@ -139,7 +141,7 @@ def _gaps(raw: Raw) -> list[str]:
 def _environment_of_runs(raw: Raw) -> dict[str, Any]:
     """Without an environment.json: the versions that the first run noted, and the commands of all."""
     noted = [run["environment"] for runs in raw.runs.values() for run in runs.values() if run["environment"]]
-    versions = {key: value for key, value in (noted[0] if noted else {}).items() if key != "command"}
+    versions = {key: value for key, value in (noted[0] if noted else {}).items() if key not in _OF_ONE_RUN}
     # Each command once, in the order in which they ran.
     commands = list(dict.fromkeys(str(one["command"]) for one in noted if one.get("command")))
     return {"espalier": __version__, **versions, "commands": commands}

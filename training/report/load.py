@@ -179,14 +179,9 @@ def _runs(folder: Path) -> dict[str, dict[str, RunRow]]:
     train = folder / "train"
     jobs = sorted(path.name for path in train.iterdir() if path.is_dir()) if train.is_dir() else []
     if not jobs:
-        raise InputError(
-            f"train/: no training run in {folder}. Expected train/digits/one/result.json and more."
-        )
+        raise InputError(f"train/: no training run in {folder}. Expected train/digits/one/result.json and more.")
     return {
-        job: {
-            place: _run(train / job / place / "result.json", f"train/{job}/{place}/result.json")
-            for place in PLACES
-        }
+        job: {place: _run(train / job / place / "result.json", f"train/{job}/{place}/result.json") for place in PLACES}
         for job in jobs
     }
 
@@ -203,9 +198,7 @@ def _run(path: Path, shown: str) -> RunRow:
     hashes = _hashes(entry, nodes)
     identical = entry.flag("replicas_identical")
     if identical != (len(set(hashes.values())) == 1):
-        raise entry.error(
-            "replicas_identical", f"is {str(identical).lower()}, but parameters_sha256 says otherwise"
-        )
+        raise entry.error("replicas_identical", f"is {str(identical).lower()}, but parameters_sha256 says otherwise")
     environment = Fields(entry.object("environment"), shown, "environment")
     return {
         "error": None,
@@ -265,9 +258,7 @@ def _hashes(entry: Fields, nodes: Sequence[str]) -> dict[str, str]:
     if set(hashes) != set(nodes):
         raise entry.error("parameters_sha256", f"must have one hash for each of {', '.join(nodes)}")
     inner = Fields(hashes, "", "")
-    return {
-        node: inner.text(node) if isinstance(hashes[node], str) else _refuse(entry, node) for node in nodes
-    }
+    return {node: inner.text(node) if isinstance(hashes[node], str) else _refuse(entry, node) for node in nodes}
 
 
 def _refuse(entry: Fields, node: str) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from training.report.model import JobRow, ReportData
 from training.report.units import NONE, percent, plural
 
+_TOLERANCE = 1.15
+"""Smaller caches and batches a rank can make several ranks somewhat faster than the ideal."""
+
 
 def who(report: ReportData) -> str:
     """What was measured: the machines and the cabling, or this machine only."""
@@ -30,9 +33,7 @@ def sharing(report: ReportData) -> str | None:
     if cores is None:
         return None
     count = ranks(report)
-    ideal = next(
-        (job["efficiency_ideal"] for job in report["train"].values() if job["efficiency_ideal"]), None
-    )
+    ideal = next((job["efficiency_ideal"] for job in report["train"].values() if job["efficiency_ideal"]), None)
     limit = ""
     if ideal is not None and ideal < 1:
         limit = f" One rank alone can use them all, so efficiency cannot exceed {percent(ideal)}."
@@ -40,6 +41,16 @@ def sharing(report: ReportData) -> str | None:
         f"All {plural(count, 'rank')} share the {plural(cores, 'core')} of one machine.{limit}"
         " Accuracy and identical replicas mean the same on a real rack; speed does not."
     )
+
+
+def implausible(report: ReportData) -> list[str]:
+    """Jobs whose efficiency is more than possible: the machine was busy during the run on one node."""
+    return [
+        f"{name}: efficiency {percent(job['efficiency'])} is more than the {percent(most)} that is possible. "
+        "Something else used the machine during the run on one node; measure again."
+        for name, job in report["train"].items()
+        if job["efficiency"] is not None and job["efficiency"] > _TOLERANCE * (most := job["efficiency_ideal"] or 1.0)
+    ]
 
 
 def of_ideal(job: JobRow) -> str:

@@ -136,9 +136,7 @@ def _grid(across: _Range, upward: _Range, x: Axis, y: Axis) -> str:
     parts = []
     for value in upward.ticks:
         height = upward.at(value)
-        parts.append(
-            element("path", d=f"M{number(left)} {number(height)}H{number(right)}", class_="plot-grid")
-        )
+        parts.append(element("path", d=f"M{number(left)} {number(height)}H{number(right)}", class_="plot-grid"))
         parts.append(text(y.shown(value), left - 8, height + 4, text_anchor="end", class_="plot-tick"))
     for value in across.ticks:
         place = across.at(value)
@@ -157,18 +155,14 @@ def _line(index: int, series: Series, across: _Range, upward: _Range, x: Axis, y
         _mark(index, place, f"{series.label}: {x.shown(point[0])}, {y.shown(point[1])}")
         for place, point in zip(places, series.points, strict=True)
     ]
-    return element(
-        "g", element("path", d=path, class_="plot-line") + "".join(marks), class_=f"plot-series-{index}"
-    )
+    return element("g", element("path", d=path, class_="plot-line") + "".join(marks), class_=f"plot-series-{index}")
 
 
 def _mark(index: int, place: tuple[float, float], tip: str | None = None) -> str:
     inner = element("title", escape(tip)) if tip else None
     if MARKS[index % len(MARKS)] == "circle":
         return element("circle", inner, cx=place[0], cy=place[1], r=3.4, class_="plot-mark")
-    return element(
-        "rect", inner, x=place[0] - 3.2, y=place[1] - 3.2, width=6.4, height=6.4, class_="plot-mark"
-    )
+    return element("rect", inner, x=place[0] - 3.2, y=place[1] - 3.2, width=6.4, height=6.4, class_="plot-mark")
 
 
 def _legend(series: Sequence[Series]) -> str:
@@ -177,9 +171,7 @@ def _legend(series: Sequence[Series]) -> str:
     for index, one in enumerate(series):
         line = element("path", d=f"M{number(x)} {number(_TOP - 22)}h26", class_="plot-line")
         label = text(one.label, x + 33, _TOP - 18, class_="plot-tick")
-        parts.append(
-            element("g", line + _mark(index, (x + 13, _TOP - 22)) + label, class_=f"plot-series-{index}")
-        )
+        parts.append(element("g", line + _mark(index, (x + 13, _TOP - 22)) + label, class_=f"plot-series-{index}"))
         x += 110
     return "".join(parts)
 

@@ -139,9 +139,7 @@ def _wires(nodes: dict[str, Point], cables: Sequence[CableRow]) -> list[Wire]:
         offset = (twins.index(position) - (len(twins) - 1) / 2) * _PARALLEL * 2
         # Offsets are taken along one fixed direction, whichever end the cable names first.
         first, second = sorted((cable["a"], cable["b"]))
-        wires.append(
-            _wire(cable, nodes[cable["a"]], nodes[cable["b"]], _normal(nodes[first], nodes[second]), offset)
-        )
+        wires.append(_wire(cable, nodes[cable["a"]], nodes[cable["b"]], _normal(nodes[first], nodes[second]), offset))
     return wires
 
 

@@ -95,8 +95,7 @@ def _speed(job: JobRow, unit: str, one: float | None, every: float | None) -> st
         return NONE
     ideal = "" if job["efficiency_ideal"] is None else f" of at most {percent(job['efficiency_ideal'])}"
     return (
-        f"{significant(one)} {unit} on one, {significant(every)} on all; "
-        f"efficiency {percent(job['efficiency'])}{ideal}"
+        f"{significant(one)} {unit} on one, {significant(every)} on all; efficiency {percent(job['efficiency'])}{ideal}"
     )
 
 
@@ -105,6 +104,9 @@ def _last(report: ReportData) -> tuple[str, str]:
     if gaps:
         more = f" (and {len(gaps) - 1} more)" if len(gaps) > 1 else ""
         return "MISSING", gaps[0] + more
+    doubts = notes.implausible(report)
+    if doubts:
+        return "DOUBTFUL", doubts[0]
     cores = report["shared_cores"]
     if cores is not None:
         return "note", f"all ranks share {plural(cores, 'core')} of one machine: speeds are not those of Macs"

@@ -25,9 +25,7 @@ def test_missing_file_is_named(raw: Any, name: str) -> None:
         load(raw.write())
 
 
-@pytest.mark.parametrize(
-    "name", ["rack.json", "site.json", "cables.json", "allreduce.json", "environment.json", ONE]
-)
+@pytest.mark.parametrize("name", ["rack.json", "site.json", "cables.json", "allreduce.json", "environment.json", ONE])
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -165,9 +163,7 @@ def test_input_that_is_no_folder(espalier: Callable[..., tuple[int, str, str]], 
     assert not (tmp_path / "out").exists()
 
 
-def test_report_of_another_version(
-    raw: Any, espalier: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
+def test_report_of_another_version(raw: Any, espalier: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     path.write_text(json.dumps({**raw.report(), "version": 99}))
     status, _, err = espalier("report", "--summary", path)

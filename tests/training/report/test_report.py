@@ -106,6 +106,15 @@ def test_a_real_rack_has_no_such_note(raw: Any) -> None:
     assert "of one machine. " not in html_report(report)
 
 
+def test_efficiency_that_cannot_be_is_doubted(raw: Any) -> None:
+    raw.files["train/gpt/one/result.json"]["samples_s"] = 100.0
+    report = raw.report()
+    doubt = "gpt: efficiency 124\u202f% is more than the 33\u202f% that is possible."
+    assert doubt in Page(html_report(report)).text
+    assert summary_lines(report)[-1].startswith("DOUBTFUL")
+    assert "digits: efficiency" not in html_report(report)
+
+
 def test_this_machine_only(raw: Any) -> None:
     report = raw.without_rack().report()
     assert report["site"] == {"hosts": None, "failed": None, "seconds": None, "second_run_changed": None}
@@ -230,9 +239,7 @@ def test_failed_cable_is_dashed_with_its_error(raw: Any) -> None:
 
 def test_command_writes_and_reads_back(raw: Any, espalier: Espalier, tmp_path: Path) -> None:
     output, drawing = tmp_path / "out", tmp_path / "docs" / "rack.svg"
-    status, out, _ = espalier(
-        "report", "--input", raw.write(), "--output", output, "--svg", drawing, "--summary"
-    )
+    status, out, _ = espalier("report", "--input", raw.write(), "--output", output, "--svg", drawing, "--summary")
     assert status == 0
     assert len(out.splitlines()) == 10
     assert sorted(path.name for path in output.iterdir()) == ["report.html", "report.json"]
@@ -242,9 +249,7 @@ def test_command_writes_and_reads_back(raw: Any, espalier: Espalier, tmp_path: P
     assert again.read_text() == drawing.read_text()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"), [([], "--input is missing"), (["--input", "."], "nothing to do")]
-)
+@pytest.mark.parametrize(("arguments", "message"), [([], "--input is missing"), (["--input", "."], "nothing to do")])
 def test_command_without_what_it_needs(espalier: Espalier, arguments: list[str], message: str) -> None:
     status, _, err = espalier("report", *arguments)
     assert status == 2
