@@ -151,7 +151,7 @@ def write_ssh_config(plan: Plan, folder: LabFolder) -> None:
         key = execute(host.container, "cat", "/etc/ssh/ssh_host_ed25519_key.pub").split()
         known.append(f"{host.name},{host.address} {key[0]} {key[1]}\n")
         lines.append(
-            f"Host {host.name}\n  HostName {host.address}\n  User {USER}\n  IdentityFile {folder.ssh_key}\n"
+            f"Host {host.name} {host.address}\n  HostName {host.address}\n  User {USER}\n  IdentityFile {folder.ssh_key}\n"
             f"  IdentitiesOnly yes\n  UserKnownHostsFile {folder.known_hosts}\n  StrictHostKeyChecking yes\n\n"
         )
     write_atomically(folder.known_hosts, "".join(known))
