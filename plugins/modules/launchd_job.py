@@ -34,8 +34,8 @@ options:
     default: present
   restart:
     description:
-      - With O(state=present), start the job's process anew where the job was already as defined; for a handler
-        whose reason is a file that the job reads.
+      - With O(state=present), start the job's process anew where the job was already as defined; for a
+        handler whose reason is a file that the job reads.
     type: bool
     default: false
   timeout_s:

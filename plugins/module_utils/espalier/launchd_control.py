@@ -1,7 +1,7 @@
 """Installs, reloads and removes a job of the system domain, and waits until launchd agrees.
 
-The order makes a kill at any moment harmless: the old job goes first, then the property list is replaced, then
-the new job is loaded. Whoever comes after an interruption finds a property list that differs, or no job.
+The order makes a kill at any moment harmless: the old job goes first, then the property list is replaced,
+then the new job is loaded. Whoever comes after an interruption finds a property list that differs, or no job.
 """
 
 from __future__ import annotations
@@ -241,9 +241,9 @@ class LaunchdJob:
     def _refuse_foreign(self, job: Job | None) -> None:
         if job is not None and job.path != str(self.path):
             raise LaunchdError(
-                f"{self.target} is loaded from {job.path or 'an unknown place'}, not from {self.path}: the label "
-                f"belongs to somebody else. Remove that job (launchctl bootout {self.target}), or use another "
-                "label."
+                f"{self.target} is loaded from {job.path or 'an unknown place'}, not from {self.path}: the "
+                f"label belongs to somebody else. Remove that job (launchctl bootout {self.target}), or use "
+                "another label."
             )
 
     def _well_owned(self) -> bool:
@@ -254,7 +254,7 @@ class LaunchdJob:
         return (found.st_uid, found.st_gid) == self._owner and found.st_mode & 0o7777 == 0o644
 
     def _draft(self, content: bytes) -> Path:
-        """The property list beside its place, checked by plutil; launchd does not look at a file of this name."""
+        """The property list beside its place, checked by plutil; launchd ignores a file of this name."""
         self.path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{self.label}.", dir=self.path.parent)
         draft = Path(name)
