@@ -86,8 +86,16 @@ class Steps:
         name: str,
         command: Sequence[str | Path],
         environment: dict[str, str] | None = None,
+        *,
+        cached: bool = False,
     ) -> Path:
         """Run one step; its output goes to a log file, whose path is returned.
+
+        Args:
+            name: For the person who waits.
+            command: What is run.
+            environment: On top of this program's own.
+            cached: Whether an earlier run left work that this step can use, so that its time is not a fresh one.
 
         Raises:
             StepError: the command ended with a status other than 0.
@@ -116,10 +124,8 @@ class Steps:
                 _end_group(process)
         seconds = time.monotonic() - begin
         if process.returncode != 0:
-            raise StepError(
-                f"{name}: ended with status {process.returncode}. Log: {_shown(log)}\n{_tail(log)}"
-            )
-        self.done.append({"name": name, "seconds": round(seconds, 1)})
+            raise StepError(f"{name}: ended with status {process.returncode}. Log: {_shown(log)}\n{_tail(log)}")
+        self.done.append({"name": name, "seconds": round(seconds, 1), "cached": cached})
         _say(f"{label:<58}{seconds:7.1f} s", final=True)
         return log
 
@@ -192,6 +198,14 @@ def _end_group(process: subprocess.Popen[bytes], grace_s: float = 10.0) -> None:
             time.sleep(0.1)
 
 
+def _installed(profile: str) -> bool:
+    return any((ROOT / ".venv" / f"espalier-{name}.stamp").exists() for name in {profile, "rack"})
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("ESPALIER_CACHE", Path.home() / ".cache" / "espalier"))
+
+
 def rack_demo(output: Path) -> None:
     """Make the rack, set it up with site.yml, twice, train and benchmark on it, and write the report."""
     name = os.environ.get("ESPALIER_LAB", "demo")
@@ -201,8 +215,12 @@ def rack_demo(output: Path) -> None:
     steps = Steps(output, total=5)
     complete = False
     try:
-        steps.run("Install what is missing", ["tools/bootstrap.sh", "rack"])
-        steps.run("Make the rack", [PYTHON, "molecule/lab/rack.py", "up", "--name", name])
+        steps.run("Install what is missing", ["tools/bootstrap.sh", "rack"], cached=_installed("rack"))
+        steps.run(
+            "Make the rack",
+            [PYTHON, "molecule/lab/rack.py", "up", "--name", name],
+            cached=any((_cache() / "lab").glob("*.tar")),
+        )
         begin = time.monotonic()
         first = _recap(steps.run("Set it up: site.yml", [playbook, "site.yml"], environment))
         seconds = time.monotonic() - begin
@@ -239,7 +257,7 @@ def local_demo(output: Path) -> None:
     espalier = [str(PYTHON), "-m", "training"]
     complete = False
     try:
-        steps.run("Install what is missing", ["tools/bootstrap.sh", "local"])
+        steps.run("Install what is missing", ["tools/bootstrap.sh", "local"], cached=_installed("local"))
         steps.run(
             "All-reduce by size, 2 ranks",
             [*espalier, "bench", "allreduce", "--local-ranks", "2", "--output", str(raw)],

@@ -73,12 +73,8 @@ def renew(target: Target, accept_new_hashes: bool) -> str:
 def main() -> int:
     """Entry point; returns the exit status."""
     parser = argparse.ArgumentParser(description="Writes the lock files that ship with the project.")
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; status 1 when a lock does not fit"
-    )
-    parser.add_argument(
-        "--accept-new-hashes", action="store_true", help="take other files for known releases"
-    )
+    parser.add_argument("--check", action="store_true", help="write nothing; status 1 when a lock does not fit")
+    parser.add_argument("--accept-new-hashes", action="store_true", help="take other files for known releases")
     options = parser.parse_args()
     try:
         if options.check:

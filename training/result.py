@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import shlex
 import sys
 from dataclasses import asdict, dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sklearn
 import torch
 from torch import nn
 
@@ -90,11 +91,11 @@ def environment(**more: Any) -> dict[str, Any]:
         "python": platform.python_version(),
         "torch": torch.__version__,
         "numpy": np.__version__,
-        "scikit_learn": sklearn.__version__,
+        "scikit_learn": metadata.version("scikit-learn"),
         "system": platform.system(),
         "release": platform.release(),
         "machine": platform.machine(),
         "threads": torch.get_num_threads(),
-        "command": " ".join(sys.argv),
+        "command": shlex.join(["espalier", *sys.argv[1:]]),
         **more,
     }

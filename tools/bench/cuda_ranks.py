@@ -156,9 +156,7 @@ def targets(found: dict[str, Any]) -> list[dict[str, Any]]:
     """The measured values with their bounds, in the shape that all benchmarks share."""
     plain, ours = found["gloo"], found[BACKEND]
     equal = all(torch.equal(a, b) for a, b in zip(plain["collectives"], ours["collectives"], strict=True))
-    apart = max(
-        float((a - b).abs().max()) for a, b in zip(plain["parameters"], ours["parameters"], strict=True)
-    )
+    apart = max(float((a - b).abs().max()) for a, b in zip(plain["parameters"], ours["parameters"], strict=True))
     rows: list[dict[str, Any]] = [
         {
             "name": "collectives on CUDA tensors equal plain gloo's",
@@ -216,9 +214,7 @@ def main() -> int:
     }
     options.output.write_text(json.dumps({"targets": rows, "environment": environment}, indent=2) + "\n")
     for row in rows:
-        print(
-            f"{'ok  ' if row['ok'] else 'MISS'} {row['name']}: {row['value']:.4g} {row['op']} {row['bound']}"
-        )
+        print(f"{'ok  ' if row['ok'] else 'MISS'} {row['name']}: {row['value']:.4g} {row['op']} {row['bound']}")
         print(f"     {row['detail']}")
     return 0 if all(row["ok"] for row in rows) else 1
 

@@ -178,9 +178,7 @@ def _report(path: Path) -> dict[str, Any]:
             report[key]
         return dict(report)
     except (OSError, json.JSONDecodeError, KeyError, TypeError) as error:
-        raise DemoError(
-            f"{path}: cannot be used: {type(error).__name__} {error}. Run make demo again."
-        ) from error
+        raise DemoError(f"{path}: cannot be used: {type(error).__name__} {error}. Run make demo again.") from error
 
 
 if __name__ == "__main__":

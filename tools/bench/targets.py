@@ -96,9 +96,7 @@ def table(targets: Sequence[Target]) -> str:
     return "\n".join(lines)
 
 
-def write(
-    topic: str, targets: Sequence[Target], environment: Mapping[str, Any], folder: Path = FOLDER
-) -> Path:
+def write(topic: str, targets: Sequence[Target], environment: Mapping[str, Any], folder: Path = FOLDER) -> Path:
     """Writes `<folder>/<topic>.json` in one motion.
 
     Raises:
@@ -119,9 +117,7 @@ def write(
     return path
 
 
-def conclude(
-    topic: str, targets: Sequence[Target], environment: Mapping[str, Any], folder: Path = FOLDER
-) -> int:
+def conclude(topic: str, targets: Sequence[Target], environment: Mapping[str, Any], folder: Path = FOLDER) -> int:
     """Writes the file, prints the table, and returns the exit status: 0, or 1 when a target is missed."""
     path = write(topic, targets, environment, folder)
     print(table(targets))
