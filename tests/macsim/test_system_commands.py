@@ -144,3 +144,19 @@ def test_xcode_select_and_plutil(mac, tmp_path):
     assert wrong.status == 1
     assert wrong.out.splitlines()[1].startswith(f"{bad}: ")
     assert mac.type("plutil", "-convert", "json", str(good)).status == 1
+
+
+def test_defaults_keeps_typed_values_and_names_what_is_missing(mac):
+    domain = "/Library/Preferences/com.apple.SoftwareUpdate"
+    missing = mac.type("defaults", "read", domain, "AutomaticallyInstallMacOSUpdates")
+    assert missing.status == 1
+    stamp, message = missing.err.splitlines()
+    assert " defaults[" in stamp
+    assert message == f"The domain/default pair of ({domain}, AutomaticallyInstallMacOSUpdates) does not exist"
+    assert mac.type("defaults", "write", domain, "AutomaticallyInstallMacOSUpdates", "-bool", "false").status == 0
+    assert mac.type("defaults", "read", domain, "AutomaticallyInstallMacOSUpdates").out == "0\n"
+    assert mac.type("defaults", "write", domain, "Names", "-array", "a b", "c").status == 0
+    assert mac.type("defaults", "read", domain, "Names").out == '(\n    "a b",\n    c\n)\n'
+    assert mac.type("defaults", "write", domain, "Count", "-int", "many").status == 255
+    assert mac.type("defaults", "delete", domain, "Names").status == 0
+    assert mac.type("defaults", "read", domain, "Names").status == 1
