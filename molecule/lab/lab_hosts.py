@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import socket
+import sys
 import tarfile
 import time
 from pathlib import Path
@@ -55,27 +56,36 @@ def ensure_network(plan: Plan) -> bool:
 def ensure_container(plan: Plan, host: Host) -> bool:
     """Make and start a machine unless it runs; whether something had to be done.
 
-    A container from another image is made anew: it holds nothing that site.yml does not bring.
+    A container from another image is made anew, and so is one that a killed run left half started: it holds
+    nothing that site.yml does not bring.
     """
     found = inspect(host.container)
-    if found and found["ImageName"] != tag():
-        podman("rm", "--force", "--time", "0", host.container)
-        found = None
-    if found and found["State"]["Running"]:
-        return False
-    if found is None:
-        device = "en0" if host.is_mac else "eth0"
-        podman(
-            "create", "--name", host.container, "--hostname", host.name, "--label", f"{LABEL}={plan.name}",
-            "--network", f"{plan.network}:ip={host.address},interface_name={device}",
-            "--systemd", "always", "--shm-size", "512m", "--cap-drop", "all", "--cap-add", ",".join(CAPABILITIES),
-            "--sysctl", "net.ipv6.conf.all.disable_ipv6=0", "--sysctl", "net.ipv6.conf.default.disable_ipv6=0",
-            # A machine sets forwarding of its own network namespace; /proc/sys is read-only without this.
-            "--security-opt", "unmask=/proc/sys",
-            tag(), "/sbin/init",
-        )  # fmt: skip
+    if found and found["ImageName"] == tag():
+        if found["State"]["Running"]:
+            return False
+        try:
+            podman("start", host.container)
+        except LabError as error:
+            print(f"{host.name} does not start and is made anew: {error}", file=sys.stderr)
+        else:
+            return True
+    podman("rm", "--force", "--ignore", "--time", "0", host.container)
+    _create(plan, host)
     podman("start", host.container)
     return True
+
+
+def _create(plan: Plan, host: Host) -> None:
+    device = "en0" if host.is_mac else "eth0"
+    podman(
+        "create", "--name", host.container, "--hostname", host.name, "--label", f"{LABEL}={plan.name}",
+        "--network", f"{plan.network}:ip={host.address},interface_name={device}",
+        "--systemd", "always", "--shm-size", "512m", "--cap-drop", "all", "--cap-add", ",".join(CAPABILITIES),
+        "--sysctl", "net.ipv6.conf.all.disable_ipv6=0", "--sysctl", "net.ipv6.conf.default.disable_ipv6=0",
+        # A machine sets forwarding of its own network namespace; /proc/sys is read-only without this.
+        "--security-opt", "unmask=/proc/sys",
+        tag(), "/sbin/init",
+    )  # fmt: skip
 
 
 def wait_for_boot(host: Host) -> None:
@@ -151,7 +161,8 @@ def write_ssh_config(plan: Plan, folder: LabFolder) -> None:
         key = execute(host.container, "cat", "/etc/ssh/ssh_host_ed25519_key.pub").split()
         known.append(f"{host.name},{host.address} {key[0]} {key[1]}\n")
         lines.append(
-            f"Host {host.name} {host.address}\n  HostName {host.address}\n  User {USER}\n  IdentityFile {folder.ssh_key}\n"
+            f"Host {host.name} {host.address}\n  HostName {host.address}\n  User {USER}\n"
+            f"  IdentityFile {folder.ssh_key}\n"
             f"  IdentitiesOnly yes\n  UserKnownHostsFile {folder.known_hosts}\n  StrictHostKeyChecking yes\n\n"
         )
     write_atomically(folder.known_hosts, "".join(known))

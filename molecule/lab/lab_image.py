@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -24,12 +25,15 @@ MASKED = (
     *("babeld", "iperf3", "systemd-networkd", "systemd-resolved", "systemd-timesyncd", "systemd-udevd"),
     *("getty.target", "console-getty"),
 )
-SSHD = "PasswordAuthentication no\\nPermitRootLogin no\\nAllowUsers admin\\nMaxStartups 100\\nMaxSessions 100\\nUseDNS no\\n"
+SSHD = (
+    *("PasswordAuthentication no", "PermitRootLogin no", "AllowUsers admin"),
+    *("MaxStartups 100", "MaxSessions 100", "UseDNS no"),
+)
 HOOKS = (
     *(f'chroot "$1" systemctl mask {unit}' for unit in MASKED),
     # Each machine makes host keys of its own; sshd is switched on once it has them.
     'chroot "$1" systemctl disable ssh.service && rm -f "$1"/etc/ssh/ssh_host_*',
-    f'printf "{SSHD}" > "$1"/etc/ssh/sshd_config.d/lab.conf',
+    f'printf "%s\\n" {" ".join(shlex.quote(line) for line in SSHD)} > "$1"/etc/ssh/sshd_config.d/lab.conf',
     'chroot "$1" useradd --create-home --shell /bin/bash --uid 501 admin',
     'echo "admin ALL=(ALL) NOPASSWD: ALL" > "$1"/etc/sudoers.d/admin && chmod 0440 "$1"/etc/sudoers.d/admin',
     # A login through pam_systemd waits for a session bus that a container does not need.

@@ -46,7 +46,7 @@ def up(name: str, nodes: int | None, cabling: str | None) -> None:
             hosts.write_access_files(plan, folder)
             # Under the lock of the machine, so that nobody removes an image that no container uses yet.
             started = [host for host in plan.hosts if hosts.ensure_container(plan, host)]
-        _bring_up(plan, folder, started)
+        _bring_up(plan, folder)
         count = len(plan.hosts)
         if started or new:
             _say(f"lab {name}: {count} machines, {len(plan.cables)} cables ({plan.cabling}); {len(started)} started")
@@ -71,11 +71,10 @@ def _planned(folder: LabFolder, name: str, nodes: int | None, cabling: str | Non
     return existing
 
 
-def _bring_up(plan: Plan, folder: LabFolder, started: Sequence[Host]) -> None:
+def _bring_up(plan: Plan, folder: LabFolder) -> None:
     """What follows once the containers run: access, cables, simulator."""
     for host in plan.hosts:
-        if host in started:
-            _wait_for_systemd(host)
+        _wait_for_systemd(host)
         hosts.ensure_access(plan, folder, host)
     for cable in plan.cables:
         cables.ensure(plan, cable)

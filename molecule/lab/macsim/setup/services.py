@@ -30,7 +30,8 @@ _SERVICES = {
     "macsim-launchd": (
         "Daemons of the simulated Mac",
         "notify",
-        "After=macsim-configd.service ssh.service\n",
+        # launchd is process 1 of a Mac: nobody can log in before it answers.
+        "After=macsim-configd.service\nBefore=ssh.service\n",
         "macsim.launchd.daemon:main()",
     ),
 }
