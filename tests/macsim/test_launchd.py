@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import plistlib
 import signal
+import socket
+import threading
 
 import pytest
+from macsim.launchd.client import ask
 from macsim.launchd.core import Launchd
+from macsim.launchd.daemon import _answer, _give_session_limits
 from macsim.launchd.spawn import file_limits, spawn
 from macsim.launchd.spec import SpecError, load_spec, parse_spec
 
@@ -244,3 +248,37 @@ def test_a_real_job_gets_its_environment_limit_and_files(mac, write_job, tmp_pat
 def test_a_log_folder_that_does_not_exist_stops_the_job(write_job, tmp_path):
     spec = load_spec(write_job(StandardOutPath=str(tmp_path / "none/job.log")))
     assert spawn(spec, (256, 256)) == 0
+
+
+def test_launchctl_and_the_daemon_speak_over_the_socket(mac, write_job):
+    path = write_job()
+    (mac.paths.etc / "security/limits.d").mkdir(parents=True)
+    launchd = Launchd(mac.context(), lambda: 0.0)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+        server.bind(str(mac.paths.launchd_socket))
+        server.listen()
+
+        def answer() -> None:
+            for _ in range(2):
+                connection, _ = server.accept()
+                with connection:
+                    _answer(connection, launchd, mac.context())
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        listed = ask(mac.context(), verb="limit")
+        loaded = ask(mac.context(), verb="bootstrap", path=str(path))
+        thread.join()
+    assert listed == {"code": 0, "soft": 256, "hard": None}
+    # Only root may load a job; the daemon knows who asks from the socket, not from the request.
+    assert loaded == {"code": 0 if os.geteuid() == 0 else 1}
+    assert (LABEL in launchd.jobs) is (os.geteuid() == 0)
+
+
+def test_a_new_limit_is_given_to_new_sessions(mac):
+    folder = mac.paths.etc / "security/limits.d"
+    folder.mkdir(parents=True)
+    launchd = Launchd(mac.context(), lambda: 0.0)
+    launchd.handle({"verb": "limit", "soft": 65536, "hard": None})
+    _give_session_limits(launchd, mac.context())
+    assert (folder / "macsim.conf").read_text() == "* soft nofile 65536\nroot soft nofile 65536\n"

@@ -11,7 +11,6 @@ from typing import Any
 from macsim.core.context import Context
 from macsim.core.errors import ExitError
 
-
 # launchd never is away on a Mac; here it is for a moment when a new version of the simulator is installed.
 _WAIT_S = 10.0
 _LOOK_S = 0.1
