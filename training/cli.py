@@ -83,9 +83,7 @@ def _add_bench(commands: Any) -> None:
     parser = commands.add_parser("bench", help="measure the fabric as the training sees it")
     benches = parser.add_subparsers(dest="bench", required=True, metavar="WHAT")
     allreduce = benches.add_parser("allreduce", help="the all-reduce by size")
-    allreduce.add_argument(
-        "--sizes", default=DEFAULT_SIZES, help=f"sizes with commas (default: {DEFAULT_SIZES})"
-    )
+    allreduce.add_argument("--sizes", default=DEFAULT_SIZES, help=f"sizes with commas (default: {DEFAULT_SIZES})")
     allreduce.add_argument(
         "--backend",
         default="unified",
@@ -96,9 +94,7 @@ def _add_bench(commands: Any) -> None:
         "--device", default="auto", choices=["auto", "mps", "cuda", "cpu"], help="where the tensors are"
     )
     _add_where(allreduce)
-    allreduce.add_argument(
-        "--output", metavar="DIR", type=Path, required=True, help="where allreduce.json goes"
-    )
+    allreduce.add_argument("--output", metavar="DIR", type=Path, required=True, help="where allreduce.json goes")
     allreduce.set_defaults(run=_bench)
 
 
@@ -111,9 +107,7 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
         default=NODE_CONFIG,
         help=f"this node's place in the rack (default: {NODE_CONFIG})",
     )
-    where.add_argument(
-        "--nodes", default="all", metavar="all|NAME,...", help="the nodes that take part (default: all)"
-    )
+    where.add_argument("--nodes", default="all", metavar="all|NAME,...", help="the nodes that take part (default: all)")
     where.add_argument(
         "--local-ranks",
         type=int,
@@ -150,9 +144,7 @@ def _place(arguments: argparse.Namespace) -> tuple[Placement | None, Path]:
         if arguments.local_ranks < 1:
             raise InputError(f"--local-ranks {arguments.local_ranks}: must be at least 1.")
         if arguments.nodes != "all":
-            raise InputError(
-                "--nodes and --local-ranks exclude each other: local ranks are all on this machine."
-            )
+            raise InputError("--nodes and --local-ranks exclude each other: local ranks are all on this machine.")
         return None, Path("runs")
     node = load_node_config(arguments.node_config)
     return on_the_ring(node, arguments.nodes), node.runs_dir

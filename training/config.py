@@ -51,9 +51,7 @@ def read_yaml(path: Path) -> Any:
         mark = getattr(error, "problem_mark", None)
         where = f" line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         problem = getattr(error, "problem", None) or str(error)
-        raise InputError(
-            f"{path}:{where} is not YAML: {problem}. Correct the line or the one above."
-        ) from error
+        raise InputError(f"{path}:{where} is not YAML: {problem}. Correct the line or the one above.") from error
 
 
 def load_job(job: str, overrides: Sequence[str] = ()) -> JobConfig:
@@ -116,18 +114,14 @@ def _check_together(config: JobConfig, source: str) -> None:
                 f"{source}: model.dim {model.dim} is not divisible by model.heads {model.heads}. Change one."
             )
         if not isinstance(data, PythonTextData):
-            raise InputError(
-                f"{source}: model gpt reads text, but data.name is {data.name}. Use python_text."
-            )
+            raise InputError(f"{source}: model gpt reads text, but data.name is {data.name}. Use python_text.")
         if data.window > model.context:
             raise InputError(
                 f"{source}: data.window {data.window} is longer than model.context {model.context}. "
                 "Raise model.context."
             )
     elif isinstance(data, PythonTextData):
-        raise InputError(
-            f"{source}: model {model.name} reads images, but data.name is {data.name}. Use digits."
-        )
+        raise InputError(f"{source}: model {model.name} reads images, but data.name is {data.name}. Use digits.")
     if config.schedule.warmup_steps > config.train.steps:
         raise InputError(
             f"{source}: schedule.warmup_steps {config.schedule.warmup_steps} is more than "

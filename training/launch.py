@@ -179,9 +179,7 @@ def process_group(
     dist.destroy_process_group()
 
 
-def same_everywhere(
-    store: Store, place: Placement, what: str, value: str, fix: str, timeout_s: float
-) -> None:
+def same_everywhere(store: Store, place: Placement, what: str, value: str, fix: str, timeout_s: float) -> None:
     """Refuses to start when the ranks disagree.
 
     Args:

@@ -120,9 +120,7 @@ def _status(processes: Sequence[BaseProcess], first: BaseProcess | None, stop: _
         return EXIT_INTERRUPTED
     if first is None:
         return EXIT_DONE
-    killed = [
-        (process.name, -code) for process, code in zip(processes, codes, strict=True) if code and code < 0
-    ]
+    killed = [(process.name, -code) for process, code in zip(processes, codes, strict=True) if code and code < 0]
     for name, number in killed:
         if number != signal.SIGTERM:
             print(f"espalier: {name} was ended by {signal.Signals(number).name}", file=sys.stderr)

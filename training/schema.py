@@ -38,9 +38,7 @@ class GptOptions:
     layers: int = option(2, "give the number of blocks, such as 2", least=1, most=256)
     heads: int = option(4, "give the attention heads, a divisor of model.dim", least=1, most=256)
     dim: int = option(96, "give the width of a token, a multiple of model.heads", least=1, most=65536)
-    context: int = option(
-        64, "give the longest window in tokens, at least data.window", least=2, most=1 << 20
-    )
+    context: int = option(64, "give the longest window in tokens, at least data.window", least=2, most=1 << 20)
 
 
 @dataclass(frozen=True)
@@ -63,9 +61,7 @@ class PythonTextData:
     )
     window: int = option(64, "give the tokens of one sample, such as 64", least=2, most=1 << 20)
     max_mib: float = option(2.0, "give the MiB of text to use", least=0.01, most=4096)
-    validation_fraction: float = option(
-        0.05, "give the share of text kept for the test", least=0.001, most=0.5
-    )
+    validation_fraction: float = option(0.05, "give the share of text kept for the test", least=0.001, most=0.5)
 
 
 @dataclass(frozen=True)
@@ -73,9 +69,7 @@ class TrainOptions:
     """How long, in what portions, and how often something is said about it."""
 
     steps: int = option(300, "give the number of optimiser steps, such as 300", least=1, most=10**9)
-    global_batch: int = option(
-        96, "give the samples of one step over all ranks, such as 96", least=1, most=10**7
-    )
+    global_batch: int = option(96, "give the samples of one step over all ranks, such as 96", least=1, most=10**7)
     log_every: int = option(20, "give the steps between two reports, such as 20", least=1, most=10**9)
     clip_norm: float = option(1.0, "give the largest gradient norm, 0 for no clipping", least=0, most=1e9)
 
@@ -96,9 +90,7 @@ class ScheduleOptions:
     """Linear warm-up, then half a cosine down to a fraction of the highest learning rate."""
 
     warmup_steps: int = option(20, "give the steps of the warm-up, 0 for none", least=0, most=10**9)
-    final_fraction: float = option(
-        0.05, "give the learning rate at the end over the highest", least=0, most=1
-    )
+    final_fraction: float = option(0.05, "give the learning rate at the end over the highest", least=0, most=1)
 
 
 @dataclass(frozen=True)
@@ -106,12 +98,8 @@ class DistributedOptions:
     """How the ranks speak to one another."""
 
     backend: Literal["unified", "gloo"] = "unified"
-    timeout_s: float = option(
-        60.0, "give the seconds after which a silent peer is an error", least=1, most=86400
-    )
-    connect_timeout_s: float = option(
-        120.0, "give the seconds to wait for all ranks to come up", least=1, most=86400
-    )
+    timeout_s: float = option(60.0, "give the seconds after which a silent peer is an error", least=1, most=86400)
+    connect_timeout_s: float = option(120.0, "give the seconds to wait for all ranks to come up", least=1, most=86400)
     bucket_mib: float = option(25.0, "give the MiB of gradients sent at once", least=0.01, most=4096)
 
 

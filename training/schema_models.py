@@ -22,12 +22,8 @@ class VitOptions:
     """A vision transformer; the defaults are ViT-B/16."""
 
     name: Literal["vit"] = "vit"
-    image: int = option(
-        224, "give the edge of an image in pixels, a multiple of model.patch", least=1, most=4096
-    )
-    patch: int = option(
-        16, "give the edge of a patch in pixels, a divisor of model.image", least=1, most=4096
-    )
+    image: int = option(224, "give the edge of an image in pixels, a multiple of model.patch", least=1, most=4096)
+    patch: int = option(16, "give the edge of a patch in pixels, a divisor of model.image", least=1, most=4096)
     channels: int = option(3, "give the channels of an image, 3 for colour", least=1, most=64)
     classes: int = option(1000, "give the number of classes, such as 1000", least=1, most=10**6)
     layers: int = option(12, "give the number of blocks, such as 12", least=1, most=256)
@@ -44,9 +40,7 @@ class EncoderOptions:
     layers: int = option(12, "give the number of blocks, such as 12", least=1, most=256)
     heads: int = option(12, "give the attention heads, a divisor of model.dim", least=1, most=256)
     dim: int = option(768, "give the width of a token, a multiple of model.heads", least=1, most=65536)
-    context: int = option(
-        512, "give the longest window in tokens, at least data.window", least=2, most=1 << 20
-    )
+    context: int = option(512, "give the longest window in tokens, at least data.window", least=2, most=1 << 20)
 
 
 @dataclass(frozen=True)
@@ -57,16 +51,10 @@ class LlamaOptions:
     vocabulary: int = option(256, "give the number of tokens, 256 for bytes", least=2, most=10**7)
     layers: int = option(12, "give the number of blocks, such as 12", least=1, most=256)
     heads: int = option(12, "give the attention heads, a divisor of model.dim", least=1, most=256)
-    key_value_heads: int = option(
-        4, "give the key and value heads, a divisor of model.heads", least=1, most=256
-    )
+    key_value_heads: int = option(4, "give the key and value heads, a divisor of model.heads", least=1, most=256)
     dim: int = option(768, "give the width of a token, a multiple of model.heads", least=2, most=65536)
     hidden: int = option(2048, "give the width of the feed-forward layer, such as 2048", least=1, most=10**6)
-    context: int = option(
-        1024, "give the longest window in tokens, at least data.window", least=2, most=1 << 20
-    )
-    rotary_base: float = option(
-        10000.0, "give the base of the rotary positions, such as 10000", least=1, most=1e9
-    )
+    context: int = option(1024, "give the longest window in tokens, at least data.window", least=2, most=1 << 20)
+    rotary_base: float = option(10000.0, "give the base of the rotary positions, such as 10000", least=1, most=1e9)
     lora_rank: int = option(0, "give the rank of the adapters, 0 for none", least=0, most=4096)
     lora_alpha: float = option(16.0, "give the scale of the adapters, such as 16", least=0, most=1e6)

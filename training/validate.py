@@ -20,9 +20,7 @@ def nearest(word: str, choices: Iterable[str]) -> str:
     return f"Did you mean {close[0]}? Known: {known}." if close else f"Known: {known}."
 
 
-def build(
-    cls: type, value: object, *, source: str, key: str, variants: Mapping[str, Mapping[str, type]]
-) -> Any:
+def build(cls: type, value: object, *, source: str, key: str, variants: Mapping[str, Mapping[str, type]]) -> Any:
     """Makes a `cls` of a mapping.
 
     Args:
@@ -55,9 +53,7 @@ def build(
             chosen = _variant(given, variants[place], source=source, key=place)
             arguments[name] = build(chosen, given, source=source, key=place, variants=variants)
         elif dataclasses.is_dataclass(hints[name]):
-            arguments[name] = build(
-                typing.cast(type, hints[name]), given, source=source, key=place, variants=variants
-            )
+            arguments[name] = build(typing.cast(type, hints[name]), given, source=source, key=place, variants=variants)
         else:
             arguments[name] = _scalar(hints[name], given, item.metadata, source=source, key=place)
     return cls(**arguments)
@@ -72,9 +68,7 @@ def _variant(value: object, choices: Mapping[str, type], *, source: str, key: st
         raise InputError(f"{source}: {key} needs a `name`. Known: {', '.join(sorted(choices))}.")
     name = value["name"]
     if name not in choices:
-        raise InputError(
-            f"{source}: {key}.name is {name!r}, which does not exist. {nearest(str(name), choices)}"
-        )
+        raise InputError(f"{source}: {key}.name is {name!r}, which does not exist. {nearest(str(name), choices)}")
     return choices[name]
 
 
@@ -86,8 +80,7 @@ def _scalar(hint: Any, value: object, metadata: Mapping[str, Any], *, source: st
         choices = typing.get_args(hint)
         if value not in choices:
             raise InputError(
-                f"{source}: {key} is {value!r}, which does not exist. "
-                f"{nearest(str(value), map(str, choices))}"
+                f"{source}: {key} is {value!r}, which does not exist. {nearest(str(value), map(str, choices))}"
             )
         return value
     if isinstance(hint, types.UnionType):
@@ -100,9 +93,7 @@ def _scalar(hint: Any, value: object, metadata: Mapping[str, Any], *, source: st
         value = float(value)
     if type(value) is not hint:
         kind = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[hint]
-        raise InputError(
-            f"{source}: {key} is {value!r} ({type(value).__name__}), but must be {kind}.{ending}"
-        )
+        raise InputError(f"{source}: {key} is {value!r} ({type(value).__name__}), but must be {kind}.{ending}")
     if isinstance(value, (int, float)):
         _check_limits(value, metadata, source=source, key=key, ending=ending)
     return value

@@ -68,9 +68,7 @@ def _serve(pipe: Any, rank: int, size: int, port: int, listener: socket.socket |
         timeout=timedelta(seconds=TIMEOUT_S),
         master_listen_fd=listener.detach() if listener else None,
     )
-    dist.init_process_group(
-        "unified", store=store, rank=rank, world_size=size, timeout=timedelta(seconds=TIMEOUT_S)
-    )
+    dist.init_process_group("unified", store=store, rank=rank, world_size=size, timeout=timedelta(seconds=TIMEOUT_S))
     while (task := pipe.recv()) is not None:
         function, arguments = task
         try:

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.data.digits import Digits
+from training.data.digits import Digits, read_digits
 from training.data.python_text import PythonText, text_files
 from training.data.sharding import GlobalBatches, share
 from training.errors import InputError
@@ -54,6 +54,15 @@ def test_digits_are_split_without_overlap_and_alike_every_time() -> None:
         178, 182, 177, 183, 181, 182, 181, 179, 174, 180,
     ]  # fmt: skip
     assert len(tests) == 359
+
+
+def test_digits_are_those_of_scikit_learn() -> None:
+    from sklearn.datasets import load_digits
+
+    pixels, targets = read_digits()
+    bunch = load_digits()
+    assert np.array_equal(pixels, bunch.data)
+    assert np.array_equal(targets, bunch.target)
 
 
 def test_text_targets_are_the_inputs_one_byte_later(tmp_path: Path) -> None:

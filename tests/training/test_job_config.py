@@ -71,9 +71,7 @@ def test_set_changes_one_value_and_leaves_the_rest(tmp_path: Path) -> None:
         ("model: [digits", ["line 1, column 15", "not YAML"]),
     ],
 )
-def test_bad_jobs_are_refused_with_place_value_and_fix(
-    tmp_path: Path, content: object, parts: list[str]
-) -> None:
+def test_bad_jobs_are_refused_with_place_value_and_fix(tmp_path: Path, content: object, parts: list[str]) -> None:
     path = write(tmp_path, content)
     with pytest.raises(InputError) as caught:
         load_job(path)

@@ -61,9 +61,7 @@ def test_only_matrices_decay() -> None:
     model = build_model(DigitsCnnOptions(width=2, hidden=4))
     optimizer = build_optimizer(OptimizerOptions(weight_decay=0.3), model.parameters())
     decays = {
-        parameter.ndim >= 2: group["weight_decay"]
-        for group in optimizer.param_groups
-        for parameter in group["params"]
+        parameter.ndim >= 2: group["weight_decay"] for group in optimizer.param_groups for parameter in group["params"]
     }
     assert decays == {True: 0.3, False: 0.0}
 

@@ -30,11 +30,7 @@ def text_files(folder: Path) -> list[Path]:
     for name, folders, files in os.walk(folder):
         # Pruned here, because site-packages may hold a hundred times the text of the library.
         folders[:] = [item for item in folders if item not in SKIPPED_FOLDERS]
-        found += [
-            Path(name, item)
-            for item in files
-            if item.endswith(".py") and not item.startswith(SKIPPED_PREFIXES)
-        ]
+        found += [Path(name, item) for item in files if item.endswith(".py") and not item.startswith(SKIPPED_PREFIXES)]
     return sorted(found, key=lambda path: path.relative_to(folder).as_posix())
 
 
