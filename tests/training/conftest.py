@@ -11,3 +11,11 @@ def ranks() -> Iterator[RankPool]:
     pool = RankPool(3)
     yield pool
     pool.close()
+
+
+@pytest.fixture(scope="session")
+def four_ranks() -> Iterator[RankPool]:
+    """Four ranks, for two axes of two."""
+    pool = RankPool(4)
+    yield pool
+    pool.close()

@@ -52,9 +52,7 @@ def diagnose(
     return f"{sentence}. (gloo: {plain(text)})"
 
 
-def _culprits(
-    text: str, view: FabricView, roll_call: RollCall | None, peer: int | None
-) -> Sequence[int] | None:
+def _culprits(text: str, view: FabricView, roll_call: RollCall | None, peer: int | None) -> Sequence[int] | None:
     """World ranks to look at; None when the store does not answer."""
     absent = roll_call.absent() if roll_call else []
     if absent:

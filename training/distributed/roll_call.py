@@ -70,9 +70,7 @@ class RollCall:
 
     def farewell(self) -> Farewell | None:
         """The reason of the first rank that ended by itself, or None."""
-        note = _within(
-            GIVE_UP_S, lambda: self._store.get("farewell") if self._store.check(["farewell"]) else b""
-        )
+        note = _within(GIVE_UP_S, lambda: self._store.get("farewell") if self._store.check(["farewell"]) else b"")
         return Farewell(**json.loads(note)) if note else None
 
 

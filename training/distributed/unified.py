@@ -194,25 +194,19 @@ class UnifiedProcessGroup(dist.ProcessGroup):
     def reduce(self, tensors: list[Tensor], opts: Any = None) -> Work:  # type: ignore[override]
         """Reduces each tensor to opts.rootRank; the others' tensors are left in an undefined state."""
         opts = opts or ReduceOptions()
-        return self._run(
-            "reduce", lambda host: [self._gloo.reduce(_each(host, tensors), opts)], tensors, tensors
-        )
+        return self._run("reduce", lambda host: [self._gloo.reduce(_each(host, tensors), opts)], tensors, tensors)
 
     def allgather(self, outputs: list[list[Tensor]], inputs: list[Tensor], opts: Any = None) -> Work:  # type: ignore[override]
         """Gives every rank the inputs of all, outputs[i][r] from rank r."""
         opts = opts or AllgatherOptions()
         return self._run(
             "all_gather",
-            lambda host: [
-                self._gloo.allgather([_each(host, row) for row in outputs], _each(host, inputs), opts)
-            ],
+            lambda host: [self._gloo.allgather([_each(host, row) for row in outputs], _each(host, inputs), opts)],
             inputs,
             _flat(outputs),
         )
 
-    def allgather_coalesced(
-        self, outputs: list[list[Tensor]], inputs: list[Tensor], opts: Any = None
-    ) -> Work:
+    def allgather_coalesced(self, outputs: list[list[Tensor]], inputs: list[Tensor], opts: Any = None) -> Work:
         """Gives every rank the inputs of all, outputs[r][i] from rank r."""
         opts = opts or AllgatherOptions()
         by_input = [[row[index] for row in outputs] for index in range(len(inputs))]
@@ -284,9 +278,7 @@ class UnifiedProcessGroup(dist.ProcessGroup):
         opts = opts or ScatterOptions()
         return self._run(
             "scatter",
-            lambda host: [
-                self._gloo.scatter(_each(host, outputs), [_each(host, row) for row in inputs], opts)
-            ],
+            lambda host: [self._gloo.scatter(_each(host, outputs), [_each(host, row) for row in inputs], opts)],
             _flat(inputs),
             outputs,
         )
@@ -296,9 +288,7 @@ class UnifiedProcessGroup(dist.ProcessGroup):
         opts = opts or GatherOptions()
         return self._run(
             "gather",
-            lambda host: [
-                self._gloo.gather([_each(host, row) for row in outputs], _each(host, inputs), opts)
-            ],
+            lambda host: [self._gloo.gather([_each(host, row) for row in outputs], _each(host, inputs), opts)],
             inputs,
             _flat(outputs),
         )
@@ -316,9 +306,7 @@ class UnifiedProcessGroup(dist.ProcessGroup):
         return self._run(
             "all_to_all_single",
             lambda host: [
-                self._gloo.alltoall_base(
-                    host(output), host(input), output_split_sizes, input_split_sizes, opts
-                )
+                self._gloo.alltoall_base(host(output), host(input), output_split_sizes, input_split_sizes, opts)
             ],
             [input],
             [output],
@@ -349,15 +337,11 @@ class UnifiedProcessGroup(dist.ProcessGroup):
 
     def send(self, tensors: list[Tensor], dst: int, tag: int = 0) -> Work:
         """Sends one tensor to a rank of the group."""
-        return self._run(
-            "send", lambda host: [self._gloo.send(_each(host, tensors), dst, tag)], tensors, [], peer=dst
-        )
+        return self._run("send", lambda host: [self._gloo.send(_each(host, tensors), dst, tag)], tensors, [], peer=dst)
 
     def recv(self, tensors: list[Tensor], src: int, tag: int = 0) -> Work:
         """Receives one tensor from a rank of the group."""
-        return self._run(
-            "recv", lambda host: [self._gloo.recv(_each(host, tensors), src, tag)], [], tensors, peer=src
-        )
+        return self._run("recv", lambda host: [self._gloo.recv(_each(host, tensors), src, tag)], [], tensors, peer=src)
 
     def recv_anysource(self, tensors: list[Tensor], tag: int = 0) -> Work:
         """Receives one tensor from whichever rank sends first."""

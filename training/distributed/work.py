@@ -25,9 +25,7 @@ def _wait(work: Any, timeout: timedelta | None) -> None:
 class _UnifiedWork(Work):
     """What the three kinds share: gloo's handles, and errors that say what failed."""
 
-    def __init__(
-        self, explain: Explain, result: list[torch.Tensor], finish: Callable[[], None] | None = None
-    ) -> None:
+    def __init__(self, explain: Explain, result: list[torch.Tensor], finish: Callable[[], None] | None = None) -> None:
         """Keeps what the caller will ask for.
 
         Args:
