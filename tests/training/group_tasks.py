@@ -44,8 +44,14 @@ def _stage(self: HostMemory, tensor: Tensor, *, copy: bool) -> Tensor:
     return buffer
 
 
+def _unstage(self: HostMemory, buffer: Tensor) -> None:
+    # Whoever still reads a buffer that was given back shall notice.
+    buffer.fill_(88)
+
+
 class StagingMemory(HostMemory):
     stage = _stage
+    unstage = _unstage
 
 
 @functools.cache
@@ -342,3 +348,39 @@ def missing_rank() -> str:
             message = str(error)
     dist.barrier()
     return message
+
+
+def backward_without_a_peer(way: str) -> str:
+    """The error of a backward pass in which rank 2 does not take part."""
+    from datetime import timedelta
+
+    rank = dist.get_rank()
+    memory = StagingMemory(way=lambda _: Way(way), view=_view, record=LateEvent)
+    register(FabricView("127.0.0.1"), memory=memory)
+    pg = dist.new_group(backend="unified", timeout=timedelta(seconds=2))
+    model = DistributedDataParallel(_model(), process_group=pg, bucket_cap_mb=0.01)
+    message = ""
+    if rank != 2:
+        try:
+            model(torch.ones(1, 8)).sum().backward()
+        except RuntimeError as error:
+            message = str(error)
+    dist.barrier()
+    return message
+
+
+def buffers_are_used_again() -> tuple[bool, bool, int]:
+    """Of the staging buffers: same memory for the same shape, other for another, and none beyond the limit."""
+    from training.distributed.host_memory import StagingBuffers
+
+    buffers = StagingBuffers(most_bytes=100)
+    first = buffers.take(torch.zeros(5, 2))
+    address = first.data_ptr()
+    buffers.give(first)
+    other = buffers.take(torch.zeros(10))
+    again = buffers.take(torch.zeros(5, 2))
+    same = again.data_ptr() == address
+    buffers.give(again)
+    buffers.give(other)
+    buffers.give(torch.zeros(20))
+    return same, other.data_ptr() != address, buffers._idle_bytes

@@ -48,3 +48,14 @@ def test_a_rank_that_never_comes_is_named_with_its_cable(ranks: RankPool) -> Non
         assert message.startswith(f"{own}: all_reduce number 1 of 40 bytes failed: no answer within 1 s")
         assert "Look at rank 2 (mac3), by cable port 2 to mac3 port 1" in message
     assert third == ""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_peer_that_is_missing_in_a_backward_pass_is_an_error_and_not_a_crash(ranks: RankPool, way: str) -> None:
+    first, second, _ = ranks.run(tasks.backward_without_a_peer, way)
+    assert "imed out" in first
+    assert "imed out" in second
+
+
+def test_staging_buffers_are_used_again(ranks: RankPool) -> None:
+    assert ranks.run(tasks.buffers_are_used_again, ranks=1) == [(True, True, 80)]

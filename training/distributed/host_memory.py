@@ -13,6 +13,7 @@ touches a device tensor from any thread but the caller's; the event is only aske
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ import torch
 # An event is polled, because nothing says that its binding releases the interpreter lock while it blocks.
 POLL_S = 20e-6
 POLL_LONGEST_S = 500e-6
+# Sixteen buckets of 25 MiB, more than are ever in flight.
+MOST_IDLE_BYTES = 400 << 20
 
 
 class Way(Enum):
@@ -61,10 +64,50 @@ class HostMemory:
         The copy blocks: `non_blocking` ones from and to MPS have corrupted data (pytorch issues 139550 and
         189690).
         """
-        buffer = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")
+        buffer = BUFFERS.take(tensor)
         if copy:
             buffer.copy_(tensor)
         return buffer
+
+    def unstage(self, buffer: torch.Tensor) -> None:
+        """Gives a buffer of `stage` back. It must not be used afterwards."""
+        BUFFERS.give(buffer)
+
+
+class StagingBuffers:
+    """Host buffers that are used again: training sends tensors of the same few sizes over and over.
+
+    Fresh memory would cost a page fault for every 4 or 16 KiB, more than the copy itself. For CUDA the buffers are
+    page-locked, which doubles the speed of a copy; for MPS that has no benefit (pytorch issue 181720).
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        """Keeps at most `most_bytes` of idle buffers."""
+        self._most_bytes, self._idle_bytes = most_bytes, 0
+        self._idle: dict[tuple[torch.Size, torch.dtype, bool], list[torch.Tensor]] = {}
+        self._lock = threading.Lock()
+
+    def take(self, tensor: torch.Tensor) -> torch.Tensor:
+        """An idle or new buffer with the shape and dtype of the tensor; its content is undefined."""
+        pinned = tensor.device.type == "cuda"
+        with self._lock:
+            idle = self._idle.get((tensor.shape, tensor.dtype, pinned))
+            if idle:
+                buffer = idle.pop()
+                self._idle_bytes -= buffer.nbytes
+                return buffer
+        return torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu", pin_memory=pinned)
+
+    def give(self, buffer: torch.Tensor) -> None:
+        """Keeps a buffer for later, or drops it when enough are idle."""
+        with self._lock:
+            if self._idle_bytes + buffer.nbytes <= self._most_bytes:
+                self._idle_bytes += buffer.nbytes
+                key = (buffer.shape, buffer.dtype, buffer.is_pinned() if torch.cuda.is_available() else False)
+                self._idle.setdefault(key, []).append(buffer)
+
+
+BUFFERS = StagingBuffers(MOST_IDLE_BYTES)
 
 
 def wait_for(event: ReadyEvent) -> None:

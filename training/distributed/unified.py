@@ -431,6 +431,9 @@ class UnifiedProcessGroup(dist.ProcessGroup):
                 after(host)
             for tensor in writes:
                 tensor.copy_(host(tensor))
+            # Only here, where gloo is known to be done with them; after an error it may still hold them.
+            for buffer in buffers.values():
+                self._memory.unstage(buffer)
 
         return StagedWork(self._in_order(lambda: launch(host)), explain, list(writes), copy_back)
 

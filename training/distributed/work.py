@@ -22,6 +22,31 @@ def _wait(work: Any, timeout: timedelta | None) -> None:
         work.wait(timeout)
 
 
+class _Promise:
+    """A future that can fail in a way that C++ understands.
+
+    `Future.set_exception` stores the exception as if it were the value, which Python unpacks and C++ takes for a
+    tensor; DistributedDataParallel would crash on it. An error that a `then` callback raises is a real one.
+    """
+
+    def __init__(self) -> None:
+        self._outcome: torch.futures.Future[Any] = torch.futures.Future()
+        self.future: torch.futures.Future[Any] = self._outcome.then(_deliver)
+
+    def settle(self, outcome: list[torch.Tensor] | BaseException) -> None:
+        """Completes the future with the tensors, or fails it with the error. Only the first call counts."""
+        if not self._outcome.done():
+            self._outcome.set_result(outcome)
+
+
+def _deliver(outcome: torch.futures.Future[Any]) -> list[torch.Tensor]:
+    value = outcome.value()
+    if isinstance(value, BaseException):
+        raise value
+    tensors: list[torch.Tensor] = value
+    return tensors
+
+
 class _UnifiedWork(Work):
     """What the three kinds share: gloo's handles, and errors that say what failed."""
 
@@ -92,8 +117,8 @@ class _UnifiedWork(Work):
 
     _source_rank = source_rank
 
-    def _settle(self, future: torch.futures.Future[Any], works: Sequence[Any]) -> None:
-        """Completes `future` from gloo's own thread when the last of `works` is done; touches no device."""
+    def _settle(self, promise: _Promise, works: Sequence[Any]) -> None:
+        """Settles `promise` from gloo's own thread when the last of `works` is done; touches no device."""
         left = len(works)
         lock = threading.Lock()
 
@@ -105,19 +130,14 @@ class _UnifiedWork(Work):
             try:
                 finished.value()
             except RuntimeError as error:
-                _fail(future, error)
+                promise.settle(error)
                 return
-            if last and not future.done():
+            if last:
                 self._complete()
-                future.set_result(self._result)
+                promise.settle(self._result)
 
         for work in works:
             work.get_future().add_done_callback(done)
-
-
-def _fail(future: torch.futures.Future[Any], error: BaseException) -> None:
-    if not future.done():
-        future.set_exception(error)
 
 
 class DirectWork(_UnifiedWork):
@@ -141,9 +161,9 @@ class DirectWork(_UnifiedWork):
         if len(self._works) == 1 and self._finish is None:
             future: torch.futures.Future[Any] = self._works[0].get_future()
             return future
-        future = torch.futures.Future()
-        self._settle(future, self._works)
-        return future
+        promise = _Promise()
+        self._settle(promise, self._works)
+        return promise.future
 
 
 class StagedWork(_UnifiedWork):
@@ -170,21 +190,21 @@ class StagedWork(_UnifiedWork):
         in which DistributedDataParallel collects its buckets. Elsewhere there is no later moment on this
         thread, so the call waits.
         """
-        future: torch.futures.Future[Any] = torch.futures.Future()
+        promise = _Promise()
 
         def finish() -> None:
             try:
                 self.wait()
             except RuntimeError as error:
-                _fail(future, error)
+                promise.settle(error)
                 return
-            future.set_result(self._result)
+            promise.settle(self._result)
 
         try:
             torch.autograd.Variable._execution_engine.queue_callback(finish)
         except RuntimeError:
             finish()
-        return future
+        return promise.future
 
 
 class AliasWork(_UnifiedWork):
@@ -213,14 +233,14 @@ class AliasWork(_UnifiedWork):
 
     def get_future(self) -> torch.futures.Future[Any]:
         """A future that gloo's thread completes; returns at once."""
-        future: torch.futures.Future[Any] = torch.futures.Future()
+        promise = _Promise()
 
         def launched(started: ThreadFuture[Sequence[Any]]) -> None:
             error = started.exception()
             if error is not None:
-                _fail(future, error)
+                promise.settle(error)
             else:
-                self._settle(future, started.result())
+                self._settle(promise, started.result())
 
         self._launched.add_done_callback(launched)
-        return future
+        return promise.future
