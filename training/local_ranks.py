@@ -20,8 +20,8 @@ from training.placement import LOOPBACK, Placement, on_this_machine
 from training.tasks import Task
 
 # After one rank has failed, the others see a closed connection and say so within this time.
-GRACE_S = 6.0
-KILL_S = 3.0
+GRACE_S = 5.0
+KILL_S = 2.0
 
 
 def run_local(count: int, task: Task) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch._C._distributed_c10d import PrefixStore, Store
 
-from training.distributed.diagnosis import diagnose
+from training.distributed.diagnosis import diagnose, wrapped_diagnosis
 from training.distributed.fabric_view import FabricView
 from training.distributed.roll_call import RollCall
 from training.distributed.unified import CollectiveError
@@ -117,10 +117,12 @@ def _end_after_peer(
             return EXIT_INTERRUPTED
         _say(f"{view.name(place.rank)}: ended, because {who} did: {farewell.reason}")
         return farewell.status if farewell.status > 1 else FabricError.exit_status
-    if isinstance(error, CollectiveError):
-        _say(str(error))
+    # An error that came through torch's own C++ code is another type, with ours as part of its text, or with
+    # gloo's alone, which does not say what it was about.
+    sentence = str(error) if isinstance(error, CollectiveError) else wrapped_diagnosis(str(error))
+    if sentence:
+        _say(sentence)
     else:
-        # This error came through torch's own C++ code, which drops what it was about.
         _say(
             diagnose(
                 str(error),

@@ -6,6 +6,8 @@ from training.components.loss import rank_loss, summed_loss
 from training.components.optimizer import build_optimizer
 from training.components.schedule import learning_rate
 from training.device import check_versions, choose_device, torch_version
+from training.distributed.diagnosis import diagnose, plain, wrapped_diagnosis
+from training.distributed.fabric_view import FabricView
 from training.errors import InputError
 from training.models import build_model
 from training.result import parameters_sha256
@@ -114,3 +116,27 @@ def test_old_versions_and_harmful_settings_are_refused(monkeypatch: pytest.Monke
     monkeypatch.setattr("training.device.LEAST_TORCH", (99, 0))
     with pytest.raises(InputError, match=r"needs 99\.0 or later"):
         check_versions("cpu", 1)
+
+
+GLOO = "[/w/gloo/transport/tcp/pair.cc:553] Connection closed by peer [10.77.0.3]:1702. This is typically GLHF"
+
+
+def test_gloos_message_is_told_without_source_lines_and_advice() -> None:
+    assert plain(GLOO) == "Connection closed by peer [10.77.0.3]:1702"
+
+
+def test_the_address_in_gloos_message_becomes_a_rank_and_a_cable() -> None:
+    view = FabricView(
+        "10.77.0.1",
+        ["mac1", "mac2", "mac3"],
+        ["10.77.0.1", "10.77.0.2", "10.77.0.3"],
+        {"mac3": ["port 2 to mac3 port 1"]},
+    )
+    sentence = diagnose(GLOO, what="all_reduce", rank=0, view=view, roll_call=None, timeout_s=60)
+    assert sentence.startswith("rank 0 (mac1): all_reduce failed: a connection was lost.")
+    assert "Look at rank 2 (mac3), by cable port 2 to mac3 port 1." in sentence
+
+
+def test_a_diagnosis_is_found_again_inside_an_error_of_torch() -> None:
+    assert wrapped_diagnosis("in the callback: CollectiveError: rank 0 (mac1): x\n\nAt:\n  y") == "rank 0 (mac1): x"
+    assert wrapped_diagnosis(GLOO) is None

@@ -11,12 +11,20 @@ from training.distributed.roll_call import RollCall
 # [/path/to/gloo/pair.cc:553] in front, and well-meant advice behind.
 _SOURCE = re.compile(r"\[[^\]\s]+\.(?:cc|cpp|h):\d+\]\s*")
 _ADVICE = re.compile(r"\. This is typically.*")
+# How torch's C++ code quotes an exception of Python.
+_WRAPPED = re.compile(r"CollectiveError: (.*)")
 
 
 def plain(text: str) -> str:
     """The first line of an error of gloo without source lines and advice."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "no message")
     return _ADVICE.sub("", _SOURCE.sub("", line))
+
+
+def wrapped_diagnosis(text: str) -> str | None:
+    """The sentence of a CollectiveError inside an error of torch's C++ code, or None."""
+    match = _WRAPPED.search(text)
+    return match[1] if match else None
 
 
 def diagnose(
