@@ -57,9 +57,7 @@ def daly_s(cost_s: float, mtbf_s: float) -> float:
     return young_s(cost_s, mtbf_s) * (1 + math.sqrt(ratio) / 3 + ratio / 9) - cost_s
 
 
-def choose(
-    wanted_s: float | None, *, stall_s: float | None, write_s: float | None, mtbf_s: float | None
-) -> Interval:
+def choose(wanted_s: float | None, *, stall_s: float | None, write_s: float | None, mtbf_s: float | None) -> Interval:
     """The interval to use.
 
     An asynchronous save costs training its stall only, so that is the cost of the formula; but two saves do
@@ -87,9 +85,7 @@ def choose(
             f"{mtbf_s:.0f} s"
         )
     if write_s is not None and seconds < 2 * write_s:
-        return Interval(
-            2 * write_s, f"every {2 * write_s:.0f} s, because a save takes {write_s:.1f} s to be committed"
-        )
+        return Interval(2 * write_s, f"every {2 * write_s:.0f} s, because a save takes {write_s:.1f} s to be committed")
     return Interval(seconds, reason)
 
 

@@ -69,9 +69,7 @@ class Pacer:
         """
         if step < self._ask_at:
             return False
-        question = next_question(
-            step, self._clock() - self._begin_s, step - self._begin_step, self.interval_s
-        )
+        question = next_question(step, self._clock() - self._begin_s, step - self._begin_step, self.interval_s)
         answer = from_first_rank(self._group, question)
         if answer is None:
             return True

@@ -109,6 +109,8 @@ def publish(target: Target, folder: Path, note: PartNote, metadata: Metadata) ->
 def give_up(folder: Path, rank: int, reason: str) -> None:
     """Tells the other ranks that this part will never come, as far as that is possible."""
     with contextlib.suppress(OSError):
+        # This rank may have failed before it made the folder; its parent is never made, see above.
+        folder.mkdir(exist_ok=True)
         content = json.dumps({"format": FORMAT, "rank": rank, "reason": reason}).encode()
         files.write_file(folder / layout.failure_file(rank), content)
 

@@ -152,9 +152,7 @@ class Snapshotter:
         rank_state: dict[str, Any] = {}
         try:
             model_state, optimizer_state = get_state_dict(model, list(optimizers))
-            planner.set_up_planner(
-                {"model": dict(model_state), "optimizer": optimizer_state}, is_coordinator=rank == 0
-            )
+            planner.set_up_planner({"model": dict(model_state), "optimizer": optimizer_state}, is_coordinator=rank == 0)
             local = planner.create_local_plan()
             digest = hashlib.sha256(repr((local.items, local.planner_data)).encode()).hexdigest()
             rank_state = {"step": step, "rng": rng.capture(), "parts": collect(parts)}

@@ -172,9 +172,7 @@ class Checkpointer:
         snapshot = self._snapshotter.take(step, answers[0][1], model, optimizers, dict(parts or {}))
         self._since_s = time.monotonic()
         # A daemon: a disk that hangs for ever must not keep the process from ending.
-        self._thread = threading.Thread(
-            target=self._write, args=(snapshot,), name=f"checkpoint-{step}", daemon=True
-        )
+        self._thread = threading.Thread(target=self._write, args=(snapshot,), name=f"checkpoint-{step}", daemon=True)
         self._thread.start()
         stall_s = time.perf_counter() - begin
         if wait:

@@ -59,8 +59,7 @@ def count_nonfinite(model: nn.Module, what: str = "gradients") -> NonFinite:
     if what not in ("gradients", "parameters"):
         raise ValueError(f"what is {what!r}, but must be gradients or parameters")
     named = {
-        name: parameter if what == "parameters" else parameter.grad
-        for name, parameter in model.named_parameters()
+        name: parameter if what == "parameters" else parameter.grad for name, parameter in model.named_parameters()
     }
     tensors = {name: _local(tensor.detach()) for name, tensor in named.items() if tensor is not None}
     elements = sum(tensor.numel() for tensor in tensors.values())

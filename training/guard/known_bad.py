@@ -115,9 +115,7 @@ KNOWN_BAD: tuple[KnownBad, ...] = (
         name="fallback",
         issues=(173808,),
         when=lambda it: it.world_size > 1 and it.environment.get("PYTORCH_ENABLE_MPS_FALLBACK", "0") == "1",
-        what=lambda _: (
-            "PYTORCH_ENABLE_MPS_FALLBACK=1 lets collectives leave tensors unchanged without an error"
-        ),
+        what=lambda _: "PYTORCH_ENABLE_MPS_FALLBACK=1 lets collectives leave tensors unchanged without an error",
         fix="Unset the variable.",
         # Pull request 173954 was merged on 2026-01-30, after 2.10 was out.
         fixed=(2, 11),

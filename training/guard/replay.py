@@ -3,9 +3,9 @@
 The bound follows from the arithmetic, not from experience. Rounding errors of a sum of n terms grow like
 sqrt(n) times the unit roundoff u, with a probability that is close to one (N. J. Higham and T. Mary, "A new
 approach to probabilistic rounding error analysis", SIAM Journal on Scientific Computing 41 (5), 2019), and
-they add up over the layers that a value passes, forward and backward. Values are stored with the u of the
-dtype that is computed in; sums are accumulated in fp32 on all devices that we know. So the relative error of a
-gradient is about 2 * layers * (u_stored + sqrt(n) * u_fp32). The faults that this check exists for are wrong
+they add up over the layers that a value passes, forward and backward. Values are stored with the u of
+the dtype that is computed in; sums are accumulated in fp32 on all devices that we know. The relative error
+of a gradient is about 2 * layers * (u_stored + sqrt(n) * u_fp32). The faults that this check exists for are wrong
 by factors of 1e3, or in kind, far beyond.
 """
 
@@ -228,6 +228,4 @@ def _rows(batch: Any) -> int:
     if isinstance(batch, Tensor):
         return batch.numel()
     values = batch.values() if isinstance(batch, Mapping) else batch
-    return (
-        max((_rows(value) for value in values), default=1) if isinstance(batch, Mapping | list | tuple) else 1
-    )
+    return max((_rows(value) for value in values), default=1) if isinstance(batch, Mapping | list | tuple) else 1

@@ -74,9 +74,7 @@ def bytes_of(tensor: Tensor) -> Any:
     return host.reshape(-1).view(torch.uint8).numpy() if host.numel() else b""
 
 
-def compare_replicas(
-    model: nn.Module, group: dist.ProcessGroup | None, names: Sequence[str] = ()
-) -> Replicas:
+def compare_replicas(model: nn.Module, group: dist.ProcessGroup | None, names: Sequence[str] = ()) -> Replicas:
     """Compares parameters and buffers of all ranks of a group. A collective.
 
     Args:
@@ -101,10 +99,6 @@ def compare_replicas(
         return Replicas(called, digests)
     # Only now is it worth asking about each tensor; every rank sees the same digests, so all come here.
     each: list[Any] = [None] * size
-    dist.all_gather_object(
-        each, {name: digest_of({name: tensor}) for name, tensor in tensors.items()}, group=group
-    )
-    first = next(
-        (name for name in each[0] if len({ranks.get(name) for ranks in each}) > 1), "one that a rank lacks"
-    )
+    dist.all_gather_object(each, {name: digest_of({name: tensor}) for name, tensor in tensors.items()}, group=group)
+    first = next((name for name in each[0] if len({ranks.get(name) for ranks in each}) > 1), "one that a rank lacks")
     return Replicas(called, digests, first)
