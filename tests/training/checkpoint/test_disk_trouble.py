@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.training.checkpoint.small_run import Run
+from tools.bench.small_run import Run
 from training.checkpoint import Checkpointer, Committed, Failed, load_newest, writer
 from training.checkpoint import files as operations
 from training.checkpoint.layout import scan

@@ -10,7 +10,7 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 
 from tests.training.checkpoint.distributed_ranks import run_ranks
-from tests.training.checkpoint.small_run import Run
+from tools.bench.small_run import Run
 from training.checkpoint import Checkpointer, Failed, Pacer, SnapshotError, load_newest
 
 

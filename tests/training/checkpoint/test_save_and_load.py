@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.training.checkpoint.small_run import Counter, Run
+from tools.bench.small_run import Position, Run
 from training.checkpoint import Checkpointer, Committed, NotStarted, SnapshotError, Started, load_newest
 from training.checkpoint.layout import scan, step_name
 from training.errors import InputError
@@ -177,12 +177,12 @@ def test_a_part_that_was_not_saved_is_named(saved):
     folder, _ = saved
     run = Run()
     with pytest.raises(InputError, match="holds no scaler: it was saved by a job without"):
-        load_newest(folder, run.model, run.optimizers, {**run.parts, "scaler": Counter()})
+        load_newest(folder, run.model, run.optimizers, {**run.parts, "scaler": Position()})
 
 
 @pytest.mark.parametrize("value", [object(), np.float64(1), {1, 2}, {"deep": [np.zeros(2)]}])
 def test_a_state_that_could_not_be_read_back_is_refused_when_it_is_saved(tmp_path, value):
-    class Odd(Counter):
+    class Odd(Position):
         def state_dict(self):
             return {"position": value}
 
