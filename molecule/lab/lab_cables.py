@@ -1,56 +1,145 @@
-"""Cables: veth pairs between the network namespaces of two machines, bare, as a Thunderbolt cable arrives."""
+"""Cables: what is plugged into the Thunderbolt ports of the machines.
+
+Every port with a cable is a veth pair. One end lies in the machine, under the name that a Mac gives the port; the
+other lies in the patch panel, a network namespace of the lab, where a bridge joins the two ends of a cable. So a
+pulled cable, or a machine that is off, takes the carrier away from the other side and leaves its device, addresses
+and settings as they are, as on a real Mac; and nothing shows among the interfaces of the machine underneath.
+
+A cable is pulled when its bridge is switched off: the panel itself remembers it.
+"""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
-from lab_plan import Cable, Plan, port_device
-from lab_podman import process_id, run
+from lab_plan import Cable, Host, Plan, port_device
+from lab_podman import run
 
-
-def _in_namespace(process: int, *command: str, check: bool = True) -> str:
-    return run(["nsenter", "--target", str(process), "--net", *command], check=check)
-
-
-def _link(process: int, device: str) -> dict[str, object] | None:
-    text = _in_namespace(process, "ip", "-json", "-details", "link", "show", device, check=False)
-    found = json.loads(text) if text.strip() else []
-    return dict(found[0]) if found else None
+PANEL_MTU = 65535
+"""Of the panel's side, the largest that veth takes: what fits is the machines' business."""
 
 
-def ends(plan: Plan, cable: Cable) -> list[tuple[int, str]]:
-    """Namespace (a process in it) and device of both ends."""
-    return [
-        (process_id(plan.host(cable.a).container), port_device(cable.a_port)),
-        (process_id(plan.host(cable.b).container), port_device(cable.b_port)),
-    ]
+def ensure_panel(plan: Plan) -> bool:
+    """Make the patch panel unless it is there; whether something had to be done."""
+    made = False
+    if not _links(plan):
+        # What a killed run leaves is a file with no namespace behind it.
+        run(["ip", "netns", "delete", plan.panel], check=False)
+        run(["ip", "netns", "add", plan.panel])
+        # The panel says nothing of its own on a cable.
+        for scope in ("all", "default"):
+            knob = f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6"
+            run(["ip", "netns", "exec", plan.panel, "sh", "-c", f"[ ! -e {knob} ] || echo 1 > {knob}"])
+        made = True
+    there = _links(plan)
+    for bridge in (_bridge(plan, cable) for cable in plan.cables):
+        if bridge not in there:
+            # Without snooping: a cable carries every multicast packet.
+            _ip(plan, "link", "add", bridge, "type", "bridge", "mcast_snooping", "0")
+            _ip(plan, "link", "set", bridge, "mtu", str(PANEL_MTU), "up")
+            made = True
+    return made
 
 
-def ensure(plan: Plan, cable: Cable) -> bool:
-    """Plug a cable in unless it is; whether something had to be done.
+def attach(plan: Plan, host: Host, process: int, *, booting: bool) -> bool:
+    """Give a machine its ports, bare and switched off; whether something had to be done.
 
-    A pair dies with either namespace, so an end that is there has its other end there too, in the same cable:
-    a device of this name is never anything else.
+    Args:
+        plan: The rack.
+        host: The machine.
+        process: One that is in the machine's network namespace.
+        booting: Whether the namespace is a new one, so that what the panel still has belongs to the last one.
     """
-    (process_a, device_a), (process_b, device_b) = ends(plan, cable)
-    there = [_link(process_a, device_a) is not None, _link(process_b, device_b) is not None]
-    if all(there):
+    made = False
+    panel = _links(plan)
+    for cable, port in plan.ports(host):
+        inside, outside = port_device(port), _outside(host, port)
+        if not booting and outside in panel and _exists_inside(process, inside):
+            continue
+        if outside in panel:
+            _ip(plan, "link", "delete", outside)
+        _ip(
+            plan, "link", "add", outside, "mtu", str(PANEL_MTU), "type", "veth",
+            "peer", "name", inside, "address", plan.port_address(host, port), "netns", str(process),
+        )  # fmt: skip
+        _ip(plan, "link", "set", outside, "master", _bridge(plan, cable))
+        made = True
+    return made
+
+
+def detach(plan: Plan, host: Host) -> None:
+    """Take the ports of a machine that was switched off out of the panel; the kernel would be a moment late."""
+    panel = _links(plan)
+    for _, port in plan.ports(host):
+        if _outside(host, port) in panel:
+            _ip(plan, "link", "delete", _outside(host, port), check=False)
+
+
+def connect(plan: Plan) -> None:
+    """Give a carrier to the cables that are plugged in and have a machine at both ends, and to no other."""
+    panel = _links(plan)
+    for cable in plan.cables:
+        ends = [end for end in _ends(plan, cable) if end in panel]
+        live = len(ends) == 2 and _is_on(panel, _bridge(plan, cable))
+        for end in ends:
+            if _is_on(panel, end) != live:
+                _ip(plan, "link", "set", end, "up" if live else "down")
+
+
+def set_plugged(plan: Plan, cable: Cable, *, plugged: bool) -> bool:
+    """Pull a cable or plug it in; whether it was otherwise before."""
+    bridge = _bridge(plan, cable)
+    before = _is_on(_links(plan), bridge)
+    _ip(plan, "link", "set", bridge, "up" if plugged else "down")
+    connect(plan)
+    return before != plugged
+
+
+def state(plan: Plan, cable: Cable) -> str:
+    """`up`: packets can pass; `down`: plugged in, but a machine or its interface is off; `pulled`."""
+    panel = _links(plan)
+    if not _is_on(panel, _bridge(plan, cable)):
+        return "pulled"
+    ends = [panel.get(end, {}) for end in _ends(plan, cable)]
+    return "up" if all(end.get("operstate") == "UP" for end in ends) else "down"
+
+
+def remove_panel(name: str) -> bool:
+    """Remove the patch panel of a lab and all cables with it; whether there was one."""
+    panel = f"espalier-{name}"
+    if panel not in (line.split()[0] for line in run(["ip", "netns", "list"]).splitlines()):
         return False
-    for process, device, exists in ((process_a, device_a, there[0]), (process_b, device_b, there[1])):
-        if exists:
-            _in_namespace(process, "ip", "link", "delete", device)
-    pair = ["ip", "link", "add", device_a, "netns", str(process_a), "type", "veth"]
-    run([*pair, "peer", "name", device_b, "netns", str(process_b)])
+    run(["ip", "netns", "delete", panel])
     return True
 
 
-def is_up(plan: Plan, cable: Cable) -> bool:
-    """Whether both ends of the cable have a carrier."""
-    links = [_link(process, device) for process, device in ends(plan, cable)]
-    return all(link is not None and link.get("operstate") == "UP" for link in links)
+def _ip(plan: Plan, *words: str, check: bool = True) -> str:
+    return run(["ip", "-netns", plan.panel, *words], check=check)
 
 
-def set_plugged(plan: Plan, cable: Cable, *, plugged: bool) -> None:
-    """Take the carrier of a cable away, or give it back: what pulling and plugging it does."""
-    for process, device in ends(plan, cable):
-        _in_namespace(process, "ip", "link", "set", device, "up" if plugged else "down")
+def _links(plan: Plan) -> dict[str, dict[str, Any]]:
+    """What is in the panel, by name; empty when there is no panel."""
+    text = _ip(plan, "-json", "link", "show", check=False)
+    return {str(link["ifname"]): link for link in json.loads(text)} if text.strip() else {}
+
+
+def _is_on(panel: dict[str, dict[str, Any]], name: str) -> bool:
+    return "UP" in panel.get(name, {}).get("flags", ())
+
+
+def _exists_inside(process: int, device: str) -> bool:
+    command = ["nsenter", "--target", str(process), "--net", "ip", "-json", "link", "show", device]
+    return bool(run(command, check=False).strip())
+
+
+def _bridge(plan: Plan, cable: Cable) -> str:
+    return f"cable{plan.cables.index(cable)}"
+
+
+def _outside(host: Host, port: int) -> str:
+    return f"{host.name}.{port}"
+
+
+def _ends(plan: Plan, cable: Cable) -> tuple[str, str]:
+    return _outside(plan.host(cable.a), cable.a_port), _outside(plan.host(cable.b), cable.b_port)

@@ -11,10 +11,11 @@ import tarfile
 import time
 from pathlib import Path
 
+import lab_cables as cables
 from lab_image import tag
 from lab_plan import USER, Host, LabError, Plan
 from lab_podman import HERE, execute, inspect, podman, run
-from lab_state import LabFolder, write_atomically
+from lab_state import ROOT, LabFolder, write_atomically
 
 BOOT_TIMEOUT_S = 90.0
 # What a machine needs to run systemd, sshd, sudo and babeld and to set up its own network; nothing of this machine's.
@@ -22,7 +23,10 @@ CAPABILITIES = (
     *("AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETFCAP", "SETGID", "SETPCAP", "SETUID"),
     *("NET_ADMIN", "NET_BIND_SERVICE", "NET_RAW", "SYS_CHROOT", "SYS_NICE", "SYS_RESOURCE"),
 )
+STOP_TIMEOUT_S = 20
 LABEL = "dev.espalier.lab"
+SPEC_LABEL = "dev.espalier.lab-spec"
+CHECKOUT_LABEL = "dev.espalier.lab-checkout"
 
 
 def networks() -> list[str]:
@@ -40,52 +44,107 @@ def ensure_network(plan: Plan) -> bool:
     """Make the management network unless it is there; whether something had to be done."""
     if plan.network in podman("network", "ls", "--format", "{{.Name}}").split():
         return False
-    podman(
-        "network",
-        "create",
-        "--disable-dns",
-        "--subnet",
-        plan.subnet,
-        "--label",
-        f"{LABEL}={plan.name}",
-        plan.network,
-    )
+    label = f"{LABEL}={plan.name}"
+    podman("network", "create", "--disable-dns", "--subnet", plan.subnet, "--label", label, plan.network)
     return True
+
+
+def check_owner(name: str) -> None:
+    """See that the lab is not one that another checkout made and still has.
+
+    Raises:
+        LabError: It is; nothing may be changed from here.
+    """
+    found = json.loads(podman("ps", "--all", "--filter", f"label={LABEL}={name}", "--format", "json") or "[]")
+    checkouts = {str(container["Labels"].get(CHECKOUT_LABEL, ROOT)) for container in found}
+    for checkout in sorted(checkouts - {str(ROOT)}):
+        if LabFolder(name, Path(checkout)).lab_json.exists():
+            raise LabError(
+                f"the lab {name} belongs to the checkout {checkout}: use another --name (or ESPALIER_LAB), "
+                f"or remove it there: {checkout}/molecule/lab/rack.py down --name {name}"
+            )
 
 
 def ensure_container(plan: Plan, host: Host) -> bool:
     """Make and start a machine unless it runs; whether something had to be done.
 
-    A container from another image is made anew, and so is one that a killed run left half started: it holds
-    nothing that site.yml does not bring.
+    A container that was made in another way (another image, other settings) is made anew, and so is one that a
+    killed run left in a state that does not start: it holds nothing that site.yml does not bring.
     """
     found = inspect(host.container)
-    if found and found["ImageName"] == tag():
+    if found and found["Config"]["Labels"].get(SPEC_LABEL) == _spec(plan, host):
         if found["State"]["Running"]:
-            return False
+            return cables.attach(plan, host, int(found["State"]["Pid"]), booting=False)
         try:
-            podman("start", host.container)
+            boot(plan, host)
         except LabError as error:
             print(f"{host.name} does not start and is made anew: {error}", file=sys.stderr)
         else:
             return True
     podman("rm", "--force", "--ignore", "--time", "0", host.container)
-    _create(plan, host)
-    podman("start", host.container)
+    labels = {LABEL: plan.name, SPEC_LABEL: _spec(plan, host), CHECKOUT_LABEL: str(ROOT)}
+    words = [word for label, value in labels.items() for word in ("--label", f"{label}={value}")]
+    podman("create", *words, *_settings(plan, host), tag(), "/sbin/init")
+    boot(plan, host)
     return True
 
 
-def _create(plan: Plan, host: Host) -> None:
+def _spec(plan: Plan, host: Host) -> str:
+    """A digest of everything that a container is made of."""
+    return hashlib.sha256("\0".join([tag(), *_settings(plan, host)]).encode()).hexdigest()[:12]
+
+
+def _settings(plan: Plan, host: Host) -> list[str]:
     device = "en0" if host.is_mac else "eth0"
-    podman(
-        "create", "--name", host.container, "--hostname", host.name, "--label", f"{LABEL}={plan.name}",
-        "--network", f"{plan.network}:ip={host.address},interface_name={device}",
+    interface = f"ip={host.address},mac={plan.management_address(host)},interface_name={device}"
+    return [
+        "--name", host.container, "--hostname", host.name,
+        "--network", f"{plan.network}:{interface}",
         "--systemd", "always", "--shm-size", "512m", "--cap-drop", "all", "--cap-add", ",".join(CAPABILITIES),
         "--sysctl", "net.ipv6.conf.all.disable_ipv6=0", "--sysctl", "net.ipv6.conf.default.disable_ipv6=0",
-        # A machine sets forwarding of its own network namespace; /proc/sys is read-only without this.
-        "--security-opt", "unmask=/proc/sys",
-        tag(), "/sbin/init",
-    )  # fmt: skip
+        # As Debian sets it at boot: whoever is logged in may ping.
+        "--sysctl", "net.ipv4.ping_group_range=0 2147483647",
+        *([] if plan.cpus is None else ["--cpus", f"{plan.cpus:g}"]),
+    ]  # fmt: skip
+
+
+def boot(plan: Plan, host: Host) -> None:
+    """Switch a machine on, with its cables in before the first process runs.
+
+    `podman init` makes the namespaces and stops short of starting PID 1. In between, the machine gets its ports, and
+    the settings of its own network become writable. The rest of /proc/sys stays read-only: those are the kernel's,
+    which all containers and the machine underneath share.
+    """
+    podman("init", host.container)
+    found = inspect(host.container)
+    process = int(found["State"]["Pid"]) if found else 0
+    script = "mount --bind /proc/sys/net /proc/sys/net && mount -o remount,bind,rw /proc/sys/net"
+    run(["nsenter", "--target", str(process), "--mount", "--pid", "sh", "-c", script])
+    cables.attach(plan, host, process, booting=True)
+    cables.connect(plan)
+    podman("start", host.container)
+
+
+def switch_off(plan: Plan, host: Host) -> None:
+    """Shut a machine down; the others see its cables go dead."""
+    podman("stop", "--time", str(STOP_TIMEOUT_S), host.container)
+    cables.detach(plan, host)
+    cables.connect(plan)
+
+
+def wait_for_systemd(host: Host) -> None:
+    """Wait until systemd takes commands; sshd has no host key yet on a new machine.
+
+    Raises:
+        LabError: It does not within the time.
+    """
+    limit = time.monotonic() + BOOT_TIMEOUT_S
+    while time.monotonic() < limit:
+        state = execute(host.container, "systemctl", "is-system-running", check=False).strip()
+        if state in ("running", "degraded"):
+            return
+        time.sleep(0.3)
+    raise LabError(f"{host.name}: systemd did not come up in {BOOT_TIMEOUT_S:.0f} s: podman logs {host.container}")
 
 
 def wait_for_boot(host: Host) -> None:
@@ -114,7 +173,7 @@ def _answers(address: str) -> bool:
         return False
 
 
-def ensure_access(plan: Plan, folder: LabFolder, host: Host) -> None:
+def ensure_access(folder: LabFolder, host: Host) -> None:
     """Let the lab's key in, and give the machine host keys of its own, on its management address alone."""
     key = folder.ssh_key.with_suffix(".pub").read_text()
     script = f"""
@@ -138,20 +197,8 @@ def write_access_files(plan: Plan, folder: LabFolder) -> None:
     """Make the lab's key, and the files with which ssh finds and recognises the machines."""
     if not folder.ssh_key.exists() or not folder.ssh_key.with_suffix(".pub").exists():
         folder.ssh_key.unlink(missing_ok=True)
-        run(
-            [
-                "ssh-keygen",
-                "-q",
-                "-t",
-                "ed25519",
-                "-N",
-                "",
-                "-C",
-                f"espalier-lab-{plan.name}",
-                "-f",
-                folder.ssh_key,
-            ]
-        )
+        comment = f"espalier-lab-{plan.name}"
+        run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", folder.ssh_key])
 
 
 def write_ssh_config(plan: Plan, folder: LabFolder) -> None:
@@ -214,11 +261,11 @@ def _root_owned(entry: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def remove_containers(name: str) -> list[str]:
-    """Remove the machines and the network of a lab, also of one that was half made; what was removed."""
+    """Remove the machines, cables and network of a lab, also of one that was half made; what was removed."""
     removed = podman("ps", "-aq", "--filter", f"label={LABEL}={name}").split()
     if removed:
         podman("rm", "--force", "--time", "0", *removed)
     mine = podman("network", "ls", "--filter", f"label={LABEL}={name}", "--format", "{{.Name}}").split()
     for network in mine:
         podman("network", "rm", "--force", network)
-    return [*removed, *mine]
+    return [*removed, *mine, *(["cables"] if cables.remove_panel(name) else [])]

@@ -11,9 +11,11 @@ import shlex
 import sys
 from pathlib import Path
 
+from lab_plan import LabError
 from lab_podman import podman, run
 
 SUITE = "bookworm"
+KEPT_ARCHIVES = 2
 REPOSITORY = "localhost/espalier-lab"
 PACKAGES = (
     *("systemd", "systemd-sysv", "dbus", "sudo", "openssh-server", "ca-certificates", "procps", "less"),
@@ -24,6 +26,8 @@ PACKAGES = (
 MASKED = (
     *("babeld", "iperf3", "systemd-networkd", "systemd-resolved", "systemd-timesyncd", "systemd-udevd"),
     *("getty.target", "console-getty"),
+    # Nothing starts by itself in the middle of a measurement.
+    *("apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "e2scrub_all.timer"),
 )
 SSHD = (
     *("PasswordAuthentication no", "PermitRootLogin no", "AllowUsers admin"),
@@ -66,25 +70,44 @@ def ensure_image() -> bool:
     if not archive.exists():
         archive.parent.mkdir(parents=True, exist_ok=True)
         print(f"making the root file system {archive}", file=sys.stderr)
-        part = archive.with_suffix(f".{os.getpid()}.part")
+        for leftover in archive.parent.glob("*.part"):
+            leftover.unlink()
+        part = archive.with_suffix(".part")
         try:
             # No mirror argument: mmdebstrap then uses this machine's own apt sources and settings.
             hooks = [f"--customize-hook={hook}" for hook in HOOKS]
             packages = f"--include={','.join(PACKAGES)}"
-            run(["mmdebstrap", "--quiet", "--variant=minbase", "--format=tar", packages, *hooks, SUITE, part])
+            options = ["--quiet", "--variant=minbase", "--format=tar", packages, *hooks]
+            run(["mmdebstrap", *options, SUITE, part], ends_with_us=True)
             part.replace(archive)
         finally:
             part.unlink(missing_ok=True)
-    podman("import", "--quiet", archive, name)
+        _forget_old_archives(archive)
+    try:
+        podman("import", "--quiet", archive, name)
+    except LabError as error:
+        archive.unlink()
+        raise LabError(
+            f"{archive} could not be imported and is removed; run this again to make it anew. {error}"
+        ) from error
     return True
+
+
+def _forget_old_archives(newest: Path) -> None:
+    """Keep the newest file and one of an earlier recipe, which another checkout may use."""
+    archives = sorted(newest.parent.glob("*.tar"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in archives[KEPT_ARCHIVES:]:
+        path.unlink()
 
 
 def _exists(name: str) -> bool:
     return name in podman("images", "--format", "{{.Repository}}:{{.Tag}}").split()
 
 
-def remove_images() -> None:
-    """Remove the lab's images that no container uses; the cached file stays."""
+def remove_images(keep: str = "") -> None:
+    """Remove the lab's images that no container uses, but for `keep`; the cached file stays."""
     for name in podman("images", "--format", "{{.Repository}}:{{.Tag}}").split():
-        if name.startswith(f"{REPOSITORY}:") and not podman("ps", "-aq", "--filter", f"ancestor={name}").split():
+        if name == keep or not name.startswith(f"{REPOSITORY}:"):
+            continue
+        if not podman("ps", "-aq", "--filter", f"ancestor={name}").split():
             podman("rmi", name, check=False)

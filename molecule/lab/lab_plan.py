@@ -64,10 +64,17 @@ class Plan:
     subnet: str
     hosts: tuple[Host, ...]
     cables: tuple[Cable, ...]
+    cpus: float | None = None
+    """Cores that each machine may use at most; None: all there are."""
 
     @property
     def network(self) -> str:
         """The podman network of the management addresses."""
+        return f"espalier-{self.name}"
+
+    @property
+    def panel(self) -> str:
+        """The network namespace in which the cables' ends are joined."""
         return f"espalier-{self.name}"
 
     @property
@@ -97,6 +104,24 @@ class Plan:
                 return cable
         raise LabError(f"{host} port {port}: no cable is in this port of the lab {self.name}")
 
+    def ports(self, host: Host) -> list[tuple[Cable, int]]:
+        """The cables of a host, each with the host's own port."""
+        found = [(cable, cable.a_port) for cable in self.cables if cable.a == host.name]
+        return found + [(cable, cable.b_port) for cable in self.cables if cable.b == host.name]
+
+    def port_address(self, host: Host, port: int) -> str:
+        """The Ethernet address of a Thunderbolt port; Macs count them from 36:... in steps of four."""
+        return self._ethernet_address(0x36, host, 4 * (port - 1))
+
+    def management_address(self, host: Host) -> str:
+        """The Ethernet address of the management interface."""
+        return self._ethernet_address(0x02, host, 0)
+
+    def _ethernet_address(self, first: int, host: Host, last: int) -> str:
+        """The same after every reboot, so that nobody's ARP table is out of date; another in every lab."""
+        digest = hashlib.sha256(f"{self.name}/{host.name}".encode()).digest()
+        return ":".join(f"{byte:02x}" for byte in (first, *digest[:4], last))
+
     def node_config(self, mac: Host) -> dict[str, Any]:
         """What the simulator on a Mac is told about itself."""
         peers = {}
@@ -124,6 +149,7 @@ class Plan:
             "user": USER,
             "hosts": [asdict(host) for host in self.hosts],
             "cables": [asdict(cable) for cable in self.cables],
+            **({} if self.cpus is None else {"cpus": self.cpus}),
         }
 
 
@@ -140,6 +166,7 @@ def plan_from_dict(value: dict[str, Any]) -> Plan:
         value["subnet"],
         tuple(Host(**host) for host in value["hosts"]),
         tuple(Cable(**cable) for cable in value["cables"]),
+        value.get("cpus"),
     )
 
 
@@ -175,7 +202,7 @@ def pairs(nodes: Sequence[str], cabling: str) -> list[tuple[str, str]]:
     return list(combinations(nodes, 2))
 
 
-def make_plan(name: str, nodes: int, cabling: str, taken: Collection[str] = ()) -> Plan:
+def make_plan(name: str, nodes: int, cabling: str, taken: Collection[str] = (), cpus: float | None = None) -> Plan:
     """A rack with a head and Macs.
 
     Args:
@@ -183,11 +210,14 @@ def make_plan(name: str, nodes: int, cabling: str, taken: Collection[str] = ()) 
         nodes: Number of Macs.
         cabling: line, ring, mesh or star.
         taken: Networks already in use on this machine, as CIDR.
+        cpus: Cores that each machine may use at most.
 
     Raises:
         LabError: An argument is not one that the lab can make.
     """
     check_name(name)
+    if cpus is not None and cpus <= 0:
+        raise LabError(f"--cpus {cpus:g}: give a machine more than none, such as 0.5")
     names = [f"mac{number}" for number in range(1, nodes + 1)]
     used = dict.fromkeys(names, 0)
     cables = []
@@ -201,7 +231,7 @@ def make_plan(name: str, nodes: int, cabling: str, taken: Collection[str] = ()) 
     for index, mac in enumerate(names):
         model = next(model for model, ports in MODELS if ports >= used[mac])
         hosts.append(Host(mac, "mac", model, f"espalier-{name}-{mac}", str(addresses[10 + index])))
-    return Plan(name, cabling, str(subnet), tuple(hosts), tuple(cables))
+    return Plan(name, cabling, str(subnet), tuple(hosts), tuple(cables), cpus)
 
 
 def free_subnet(name: str, taken: Collection[str]) -> ipaddress.IPv4Network:

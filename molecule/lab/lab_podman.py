@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 
 from lab_plan import LabError
 
+_PR_SET_PDEATHSIG = 1  # prctl(2)
 HERE = Path(__file__).resolve().parent
 
 
@@ -23,8 +26,16 @@ def containers_conf() -> str:
     return os.environ.get("ESPALIER_LAB_CONTAINERS_CONF", str(HERE / "containers.conf"))
 
 
-def run(command: Sequence[str | Path], *, stdin: bytes | None = None, check: bool = True) -> str:
+def run(
+    command: Sequence[str | Path], *, stdin: bytes | None = None, check: bool = True, ends_with_us: bool = False
+) -> str:
     """Run a program and return what it printed.
+
+    Args:
+        command: The program and its arguments.
+        stdin: What it reads; nothing without.
+        check: Whether a status other than 0 is an error.
+        ends_with_us: Whether the kernel ends it (SIGTERM) when this process is killed, even with -9.
 
     Raises:
         LabError: It is not installed, or (with `check`) it failed; the message has its own words.
@@ -41,6 +52,7 @@ def run(command: Sequence[str | Path], *, stdin: bytes | None = None, check: boo
             capture_output=True,
             check=False,
             env=environment,
+            preexec_fn=_end_with_parent if ends_with_us else None,
         )
     except FileNotFoundError as error:
         raise LabError(f"{words[0]} is not installed: run tools/bootstrap.sh rack") from error
@@ -48,6 +60,10 @@ def run(command: Sequence[str | Path], *, stdin: bytes | None = None, check: boo
         said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
         raise LabError(f"{' '.join(words[:4])} ... ended with status {done.returncode}: {said}")
     return done.stdout.decode("utf-8", "replace")
+
+
+def _end_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def podman(*arguments: str | Path, stdin: bytes | None = None, check: bool = True) -> str:
@@ -72,15 +88,3 @@ def is_running(container: str) -> bool:
     """Whether the container exists and runs."""
     found = inspect(container)
     return bool(found and found["State"]["Running"])
-
-
-def process_id(container: str) -> int:
-    """The process that holds the container's namespaces, on this machine.
-
-    Raises:
-        LabError: The container does not run.
-    """
-    found = inspect(container)
-    if not found or not found["State"]["Running"]:
-        raise LabError(f"{container} does not run: start it with rack.py up")
-    return int(found["State"]["Pid"])

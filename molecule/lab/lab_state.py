@@ -17,15 +17,14 @@ ROOT = Path(__file__).resolve().parents[2]
 class LabFolder:
     """Paths of one lab's files, and the plan kept there."""
 
-    def __init__(self, name: str) -> None:
-        """Name the lab; nothing is written yet."""
+    def __init__(self, name: str, checkout: Path = ROOT) -> None:
+        """Name the lab, and the checkout that has it; nothing is written yet."""
         self.name = name
-        self.path = ROOT / "build" / "lab" / name
+        self.path = checkout / "build" / "lab" / name
         self.lab_json = self.path / "lab.json"
         self.ssh_key = self.path / "ssh_key"
         self.ssh_config = self.path / "ssh_config"
         self.known_hosts = self.path / "known_hosts"
-        self.simulator = self.path / "simulator"
 
     def read_plan(self) -> Plan | None:
         """The plan of the lab, or None when there is none.
@@ -49,20 +48,31 @@ class LabFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the lab: a second run waits for the first.
-
-        The lock file lies beside the folder, since `down` removes the folder.
-        """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with (self.path.parent / f".{self.name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        """Hold the lab, for every checkout on this machine: a second run waits for the first."""
+        with _lock(f"lab-{self.name}"):
             yield
+
+    def hand_over(self) -> None:
+        """Give the files to the person who used sudo: Ansible and ssh run without it."""
+        uid, gid = (int(os.environ.get(name, "0")) for name in ("SUDO_UID", "SUDO_GID"))
+        if uid and self.path.exists():
+            for path in (ROOT / "build", self.path.parent, self.path, *self.path.iterdir()):
+                os.chown(path, uid, gid)
 
 
 @contextmanager
 def machine_lock() -> Iterator[None]:
     """Hold what all labs of this machine share: the image and the choice of a free network."""
-    with Path("/run/lock/espalier-lab.lock").open("w") as lock:
+    with _lock("machine"):
+        yield
+
+
+@contextmanager
+def _lock(name: str) -> Iterator[None]:
+    # Emptied by a reboot, as is what it guards; and no lock is left in a folder that `down` removes.
+    folder = Path("/run/espalier")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    with (folder / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
