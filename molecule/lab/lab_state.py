@@ -12,6 +12,7 @@ from pathlib import Path
 from lab_plan import LabError, Plan, plan_from_dict
 
 ROOT = Path(__file__).resolve().parents[2]
+LOCKS = Path("/run/espalier")
 
 
 class LabFolder:
@@ -70,9 +71,8 @@ def machine_lock() -> Iterator[None]:
 @contextmanager
 def _lock(name: str) -> Iterator[None]:
     # Emptied by a reboot, as is what it guards; and no lock is left in a folder that `down` removes.
-    folder = Path("/run/espalier")
-    folder.mkdir(mode=0o700, exist_ok=True)
-    with (folder / f"{name}.lock").open("w") as lock:
+    LOCKS.mkdir(mode=0o700, exist_ok=True)
+    with (LOCKS / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

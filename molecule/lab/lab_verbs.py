@@ -133,7 +133,7 @@ def plug(name: str, target: str, port: int, *, plugged: bool) -> None:
     """Pull the cable in a port, or plug it in again."""
     with LabFolder(check_name(name)).locked():
         plan = existing(name)
-        cables.set_plugged(plan, plan.cable_at(target, port), plugged=plugged)
+        cables.set_plugged(plan, plan.cable_at(plan.host(target).name, port), plugged=plugged)
 
 
 def power(name: str, verb: str, target: str) -> None:

@@ -83,3 +83,30 @@ def test_an_unknown_host_or_empty_port_is_named() -> None:
         plan.host("mac9")
     with pytest.raises(lab_plan.LabError, match="mac1 port 3: no cable"):
         plan.cable_at("mac1", 3)
+
+
+def test_every_interface_has_an_ethernet_address_of_its_own_that_stays() -> None:
+    first, second = lab_plan.make_plan("demo", 6, "mesh"), lab_plan.make_plan("test", 6, "mesh")
+    seen: list[str] = []
+    for plan in (first, second):
+        seen += [plan.management_address(host) for host in plan.hosts]
+        seen += [plan.port_address(host, port) for host in plan.hosts for _, port in plan.ports(host)]
+    assert len(seen) == len(set(seen)) == 2 * (7 + 30)
+    # Unicast and locally administered: no card in the world has it.
+    assert {int(address[:2], 16) & 3 for address in seen} == {2}
+    again = lab_plan.make_plan("demo", 6, "mesh")
+    assert again.port_address(again.host("mac3"), 5) == first.port_address(first.host("mac3"), 5)
+
+
+def test_a_host_lists_its_own_ends_of_its_cables() -> None:
+    plan = lab_plan.make_plan("demo", 3, "ring")
+    assert sorted(port for _, port in plan.ports(plan.host("mac3"))) == [1, 2]
+    assert plan.ports(plan.host("head")) == []
+
+
+def test_a_limit_of_cores_is_kept_with_the_plan() -> None:
+    plan = lab_plan.make_plan("demo", 3, "ring", cpus=0.5)
+    assert lab_plan.plan_from_dict(plan.as_dict()).cpus == 0.5
+    assert "cpus" not in lab_plan.make_plan("demo", 3, "ring").as_dict()
+    with pytest.raises(lab_plan.LabError, match="--cpus -1: give a machine more than none"):
+        lab_plan.make_plan("demo", 3, "ring", cpus=-1)
