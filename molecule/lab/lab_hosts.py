@@ -115,7 +115,12 @@ def boot(plan: Plan, host: Host) -> None:
     the settings of its own network become writable. The rest of /proc/sys stays read-only: those are the kernel's,
     which all containers and the machine underneath share.
     """
-    podman("init", host.container)
+    found = inspect(host.container)
+    status = found["State"]["Status"] if found else ""
+    if status in ("stopping", "paused"):  # by a run that was killed, or by hand
+        podman("stop", "--time", str(STOP_TIMEOUT_S), host.container)
+    if status != "initialized":
+        podman("init", host.container)
     found = inspect(host.container)
     process = int(found["State"]["Pid"]) if found else 0
     script = "mount --bind /proc/sys/net /proc/sys/net && mount -o remount,bind,rw /proc/sys/net"
