@@ -135,9 +135,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible has no types
 
     def _stop(self) -> None:
         args = self._task.args
-        self._remote(
-            shlex.join([str(args["python"]), str(args["supervisor"]), "stop", "--lock", str(args["lock"])])
-        )
+        self._remote(shlex.join([str(args["python"]), str(args["supervisor"]), "stop", "--lock", str(args["lock"])]))
 
     def _message(self, host: str, ended: dict[str, Any]) -> str:
         """A sentence for people; the last lines of the log follow for the rank that failed by itself."""

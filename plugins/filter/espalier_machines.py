@@ -38,11 +38,7 @@ def espalier_machine_check(
     """
     mac_names = set(macs)
     machines = [_machine(name, hostvars[name], name in mac_names) for name in hosts]
-    findings = [
-        finding
-        for machine in machines
-        for finding in check_machine(machine, float(most_skew_s), fabric_range)
-    ]
+    findings = [finding for machine in machines for finding in check_machine(machine, float(most_skew_s), fabric_range)]
     return {
         "lines": check_lines(machines, findings),
         "errors": [finding.to_dict()["text"] for finding in findings],

@@ -137,9 +137,7 @@ def _diff(job: LaunchdJob, plan: Plan, before: bytes | None, after: bytes | None
         }
     ]
     verbs = [
-        verb
-        for verb, wanted in (("bootout", plan.unload), ("enable", plan.enable), ("bootstrap", plan.load))
-        if wanted
+        verb for verb, wanted in (("bootout", plan.unload), ("enable", plan.enable), ("bootstrap", plan.load)) if wanted
     ]
     if verbs:
         texts.append({"prepared": f"launchctl {', '.join(verbs)} {job.target}: {'; '.join(plan.reasons)}\n"})

@@ -48,15 +48,11 @@ def operands(m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "x".join(map(str, shape)))
-def test_product_equals_float64_within_rounding(
-    program: Path, kernel: str, shape: tuple[int, int, int]
-) -> None:
+def test_product_equals_float64_within_rounding(program: Path, kernel: str, shape: tuple[int, int, int]) -> None:
     a, b = operands(*shape)
     exact = a.astype(np.float64) @ b.astype(np.float64)
     # k roundings of the running sum, each at most half an ulp of the sum of magnitudes
-    bound = (
-        shape[2] * np.finfo(np.float32).eps * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
-    )
+    bound = shape[2] * np.finfo(np.float32).eps * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
     assert (np.abs(multiply(program, kernel, a, b) - exact) <= bound + 1e-30).all()
 
 

@@ -107,9 +107,7 @@ def test_no_address_is_given_twice_and_ends_share_a_network(cabling: tuple[list[
 
 @settings(max_examples=100, deadline=None)
 @given(cablings(), st.data())
-def test_adding_a_node_or_cable_renumbers_nothing(
-    cabling: tuple[list[Node], list[Cable]], data: st.DataObject
-) -> None:
+def test_adding_a_node_or_cable_renumbers_nothing(cabling: tuple[list[Node], list[Cable]], data: st.DataObject) -> None:
     nodes, cables = cabling
     before = plan_fabric(nodes, cables)
     used = {node.node_id for node in nodes}
@@ -150,11 +148,8 @@ def test_parts_and_lonely_nodes_are_named(cabling: tuple[list[Node], list[Cable]
         max_size=6,
         unique_by=lambda node: node.name,
     ),
-    st.lists(
-        st.builds(Cable, st.text(max_size=4), st.integers(-2, 99), st.text(max_size=4), st.integers(-2, 99))
-    ),
-    st.sampled_from(["10.77.0.0/16", "10.77.1.0/16", "", "fe80::/64", "8.8.0.0/16", "10.0.0.0/8"])
-    | st.text(),
+    st.lists(st.builds(Cable, st.text(max_size=4), st.integers(-2, 99), st.text(max_size=4), st.integers(-2, 99))),
+    st.sampled_from(["10.77.0.0/16", "10.77.1.0/16", "", "fe80::/64", "8.8.0.0/16", "10.0.0.0/8"]) | st.text(),
 )
 def test_total_for_any_input_and_what_it_plans_is_consistent(
     nodes: list[Node], cables: list[Cable], block: str
@@ -199,9 +194,7 @@ def test_total_for_any_input_and_what_it_plans_is_consistent(
         ),
     ],
 )
-def test_what_cannot_be_built_is_one_finding(
-    nodes: list[Node], cables: list[Cable], code: str, said: str
-) -> None:
+def test_what_cannot_be_built_is_one_finding(nodes: list[Node], cables: list[Cable], code: str, said: str) -> None:
     findings = plan_fabric(nodes, cables).findings
     assert [finding.code for finding in findings] == [code]
     assert said in findings[0].to_dict()["text"]
@@ -232,8 +225,6 @@ def test_the_proposed_range_is_free() -> None:
     assert "thunderbolt_range: 10.65.0.0/16" in finding.fix
 
 
-@pytest.mark.parametrize(
-    ("name", "node_id"), [("mac3", 3), ("mac-12", 12), ("mac07", 7), ("mac", None), ("3a", None)]
-)
+@pytest.mark.parametrize(("name", "node_id"), [("mac3", 3), ("mac-12", 12), ("mac07", 7), ("mac", None), ("3a", None)])
 def test_default_node_id(name: str, node_id: int | None) -> None:
     assert default_node_id(name) == node_id

@@ -15,9 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 MODELS = parse_models(
-    yaml.safe_load(
-        (Path(__file__).resolve().parents[2] / "files" / "mac_models.yml").read_text(encoding="utf-8")
-    )
+    yaml.safe_load((Path(__file__).resolve().parents[2] / "files" / "mac_models.yml").read_text(encoding="utf-8"))
 )
 SPECS: dict[str, dict[str, Any]] = {
     "training": {
@@ -207,9 +205,7 @@ def test_file_and_line_stand_in_front_where_they_are_known() -> None:
     assert [text.split(": ")[0] for text in texts] == ["host_vars/mac2.yml:1", "group_vars/all.yml:7"]
 
 
-@pytest.mark.parametrize(
-    "name", ["../etc", "a/b", "$(reboot)", "a b", "-rf", "mac;1", "", "x" * 64, "{{ 1 }}"]
-)
+@pytest.mark.parametrize("name", ["../etc", "a/b", "$(reboot)", "a b", "-rf", "mac;1", "", "x" * 64, "{{ 1 }}"])
 def test_hostile_host_names_are_refused(name: str) -> None:
     inventory = ring()
     inventory["groups"]["macs"] = inventory["groups"]["rack"] = [name]

@@ -28,9 +28,7 @@ def codes(machine: Machine, most_skew_s: float = 2.0) -> list[str]:
     return [finding.code for finding in check_machine(machine, most_skew_s, "10.77.0.0/16")]
 
 
-@pytest.mark.parametrize(
-    "machine", [MAC, BOX, replace(MAC, declared_model=None), replace(MAC, version="26.1")]
-)
+@pytest.mark.parametrize("machine", [MAC, BOX, replace(MAC, declared_model=None), replace(MAC, version="26.1")])
 def test_fit_machines(machine: Machine) -> None:
     assert codes(machine) == []
 

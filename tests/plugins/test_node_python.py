@@ -18,9 +18,7 @@ def test_syntax_and_annotations(file: Path) -> None:
     source = file.read_text(encoding="utf-8")
     tree = ast.parse(source, feature_version=(3, 9))
     assert "from __future__ import annotations" in source
-    assert not [
-        node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "espalier"
-    ]
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "espalier"]
     importlib.import_module(f"espalier.{file.stem}")
 
 

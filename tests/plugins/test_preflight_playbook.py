@@ -28,16 +28,11 @@ def write_inventory(folder: Path, macs: dict[str, dict[str, Any]], shared: dict[
     (inventory / "group_vars").mkdir(parents=True)
     (inventory / "hosts.yml").write_text(yaml.safe_dump(hosts), encoding="utf-8")
     values = {"ansible_ssh_executable": str(ssh), "ansible_ssh_retries": 0, **shared}
-    (inventory / "group_vars" / "all.yml").write_text(
-        yaml.safe_dump(values, sort_keys=False), encoding="utf-8"
-    )
+    (inventory / "group_vars" / "all.yml").write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
 
 
 def three_macs() -> dict[str, dict[str, Any]]:
-    return {
-        f"mac{number}": {"ansible_host": f"192.0.2.{number}", "espalier_model": "Mac16,11"}
-        for number in (1, 2, 3)
-    }
+    return {f"mac{number}": {"ansible_host": f"192.0.2.{number}", "espalier_model": "Mac16,11"} for number in (1, 2, 3)}
 
 
 def preflight(inventory: Path, *arguments: str) -> tuple[int, str]:
@@ -107,9 +102,7 @@ def test_no_nodes(tmp_path: Path) -> None:
     assert "the inventory has no nodes" in said
 
 
-@pytest.mark.parametrize(
-    "file", ["hosts.yml", "group_vars/all.yml", "group_vars/macs.yml", "host_vars/mac2.yml"]
-)
+@pytest.mark.parametrize("file", ["hosts.yml", "group_vars/all.yml", "group_vars/macs.yml", "host_vars/mac2.yml"])
 def test_a_file_that_does_not_parse_is_named(tmp_path: Path, file: str) -> None:
     write_inventory(tmp_path, three_macs(), {"thunderbolt_cables": RING})
     (tmp_path / "inventory" / file).parent.mkdir(exist_ok=True)

@@ -56,9 +56,7 @@ def test_caches_are_no_sources(project: Path) -> None:
 
 
 def test_a_build_that_fails_says_why_and_leaves_no_wheel(project: Path, tmp_path: Path) -> None:
-    (project / "pyproject.toml").write_text(
-        "[build-system]\nrequires = []\nbuild-backend = 'no_such_backend'\n"
-    )
+    (project / "pyproject.toml").write_text("[build-system]\nrequires = []\nbuild-backend = 'no_such_backend'\n")
     with pytest.raises(BuildError, match="no_such_backend"):
         build(project, tmp_path / "dest")
     assert list((tmp_path / "dest").iterdir()) == []

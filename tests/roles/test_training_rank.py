@@ -38,14 +38,10 @@ class Node:
         self.runs = root
 
     def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, str(PROGRAM), *arguments], capture_output=True, text=True, check=False
-        )
+        return subprocess.run([sys.executable, str(PROGRAM), *arguments], capture_output=True, text=True, check=False)
 
     def start(self, run: str, command: list[str], *options: str) -> subprocess.CompletedProcess[str]:
-        return self.call(
-            "start", "--run-dir", str(self.runs / run), "--lock", str(self.lock), *options, "--", *command
-        )
+        return self.call("start", "--run-dir", str(self.runs / run), "--lock", str(self.lock), *options, "--", *command)
 
     def end(self, run: str) -> dict[str, Any]:
         path = self.runs / run / "exit.json"

@@ -20,9 +20,7 @@ def test_a_bare_node_gets_everything() -> None:
 
 
 def test_only_what_differs_is_copied_and_only_what_is_unknown_removed() -> None:
-    result = plan(
-        ("torch-2.whl", "t2"), ("numpy-1.whl", "cut off"), ("espalier-0.whl", "e0"), ("torch-1.whl", "t1")
-    )
+    result = plan(("torch-2.whl", "t2"), ("numpy-1.whl", "cut off"), ("espalier-0.whl", "e0"), ("torch-1.whl", "t1"))
     assert result == {
         "bundle": False,
         "send": [{"folder": "/wh", "file": "numpy-1.whl"}],

@@ -94,9 +94,7 @@ def test_a_lock_that_lags_behind_the_constraints_is_noticed() -> None:
 def test_the_same_release_with_another_file_is_a_conflict_and_a_new_release_is_none() -> None:
     old = {"torch": Pin("torch", "2.13.0", (A,))}
     assert hash_conflicts(old, {"torch": Pin("torch", "2.13.0", (B,))}) == ["torch"]
-    assert (
-        hash_conflicts(old, {"torch": Pin("torch", "2.14.0", (B,)), "numpy": Pin("numpy", "1", (A,))}) == []
-    )
+    assert hash_conflicts(old, {"torch": Pin("torch", "2.14.0", (B,)), "numpy": Pin("numpy", "1", (A,))}) == []
 
 
 @pytest.mark.parametrize(("platforms", "version"), [([], "3.12"), (["macosx_14_0_arm64"], "3")])
@@ -111,8 +109,6 @@ def test_the_shipped_locks_fit_what_the_project_asks_for(version: str) -> None:
 
     path = ROOT / "files" / "wheels" / f"{lock_name(['macosx_14_0_arm64'], version)}.lock"
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = applicable(
-        project["dependencies"], marker_environment("macosx_14_0_arm64", version), "pyproject.toml"
-    )
+    wanted = applicable(project["dependencies"], marker_environment("macosx_14_0_arm64", version), "pyproject.toml")
     constraints = parse_constraints((ROOT / "constraints.txt").read_text())
     assert lock_problems(parse_lock(path.read_text(), str(path)), wanted, constraints) == []

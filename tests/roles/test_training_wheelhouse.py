@@ -98,15 +98,11 @@ def test_it_fetches_what_is_missing_and_removes_what_is_not_locked(mac: Target, 
 def test_a_changed_file_in_the_wheelhouse_is_refused_by_name(mac: Target, wheelhouse: Path) -> None:
     lock = parse_lock(make_lock(["big"], {}, mac, wheelhouse), "x")
     make_wheel(wheelhouse, "big", "1.0", extra="tampered")
-    with pytest.raises(
-        LockError, match=r"big-1\.0-py3-none-any\.whl has the SHA-256 .* not in the lock for big==1\.0"
-    ):
+    with pytest.raises(LockError, match=r"big-1\.0-py3-none-any\.whl has the SHA-256 .* not in the lock for big==1\.0"):
         fetch(lock, mac, wheelhouse)
 
 
-def test_a_changed_file_at_the_index_never_reaches_the_wheelhouse(
-    index: Path, mac: Target, wheelhouse: Path
-) -> None:
+def test_a_changed_file_at_the_index_never_reaches_the_wheelhouse(index: Path, mac: Target, wheelhouse: Path) -> None:
     lock = parse_lock(make_lock(["big"], {}, mac, wheelhouse), "x")
     for path in wheelhouse.glob("big*"):
         path.unlink()
@@ -146,9 +142,7 @@ def test_nothing_found_in_an_empty_folder(mac: Target, wheelhouse: Path) -> None
     assert inspect(wheelhouse, lock) == ({}, [])
 
 
-def test_the_archive_holds_the_wheels_and_follows_their_changes(
-    index: Path, mac: Target, wheelhouse: Path
-) -> None:
+def test_the_archive_holds_the_wheels_and_follows_their_changes(index: Path, mac: Target, wheelhouse: Path) -> None:
     wheels = fetch(parse_lock(make_lock(["deep"], {}, mac, None), "x"), mac, wheelhouse)
     first = bundle(wheelhouse, wheels)
     assert bundle(wheelhouse, wheels) == first

@@ -120,9 +120,7 @@ def test_fresh_run_is_remembered_after_a_repeated_one(tmp_path: Path) -> None:
     assert "slowest: Set it up, 80 s" in by_name(content)["demo_repeat_s"]["detail"]
 
 
-def test_fresh_time_is_not_claimed_where_none_was_seen(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fresh_time_is_not_claimed_where_none_was_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     demo(tmp_path / "demo", 200.0, cached=True)
     status, content = bench(tmp_path)
     assert status == 0
@@ -167,9 +165,7 @@ def test_run_that_was_cut_off_is_not_judged(tmp_path: Path, capsys: pytest.Captu
     assert "there is no complete run. Run make demo." in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "content", ["", "[]", '{"steps": [{"name": "x", "seconds": 1}], "total_seconds": 1}']
-)
+@pytest.mark.parametrize("content", ["", "[]", '{"steps": [{"name": "x", "seconds": 1}], "total_seconds": 1}'])
 def test_broken_steps_are_named(tmp_path: Path, content: str, capsys: pytest.CaptureFixture[str]) -> None:
     (demo(tmp_path / "demo", 1, cached=True) / "steps.json").write_text(content)
     assert bench(tmp_path) == (2, {})

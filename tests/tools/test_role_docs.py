@@ -31,6 +31,5 @@ def test_a_pipe_in_a_description_stays_in_its_cell() -> None:
 def test_only_the_part_between_the_markers_is_replaced() -> None:
     readme = f"# Title\n{role_docs.BEGIN}\nold\n{role_docs.END}\ntail\n"
     assert (
-        role_docs.rewritten(readme, "new", "README.md")
-        == f"# Title\n{role_docs.BEGIN}\nnew\n{role_docs.END}\ntail\n"
+        role_docs.rewritten(readme, "new", "README.md") == f"# Title\n{role_docs.BEGIN}\nnew\n{role_docs.END}\ntail\n"
     )

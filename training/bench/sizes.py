@@ -20,9 +20,7 @@ def parse_sizes(text: str) -> list[int]:
     for item in text.split(","):
         match = _SIZE.fullmatch(item.strip())
         if not match:
-            raise InputError(
-                f"--sizes {text}: {item!r} is not a size. Write whole numbers such as 64KiB or 4MiB."
-            )
+            raise InputError(f"--sizes {text}: {item!r} is not a size. Write whole numbers such as 64KiB or 4MiB.")
         size = int(match[1]) * UNITS[match[2]]
         if size == 0 or size % FLOAT_BYTES:
             raise InputError(f"--sizes {text}: {item!r} is not a multiple of {FLOAT_BYTES} bytes (float32).")

@@ -18,7 +18,5 @@ def learning_rate(options: ScheduleOptions, highest: float, step: int, steps: in
         return highest * (step + 1) / options.warmup_steps
     rest = max(1, steps - options.warmup_steps)
     progress = (step - options.warmup_steps) / rest
-    fraction = options.final_fraction + (1 - options.final_fraction) * 0.5 * (
-        1 + math.cos(math.pi * progress)
-    )
+    fraction = options.final_fraction + (1 - options.final_fraction) * 0.5 * (1 + math.cos(math.pi * progress))
     return highest * fraction

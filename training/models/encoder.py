@@ -99,9 +99,7 @@ class Vit(nn.Module):
         self.patches = nn.Conv2d(options.channels, options.dim, options.patch, options.patch)
         self.class_token = nn.Parameter(torch.zeros(1, 1, options.dim))
         self.positions = nn.Parameter(torch.randn(1, patches + 1, options.dim) * INIT_STD)
-        self.blocks = nn.ModuleList(
-            Block(options.dim, options.heads, norm_first=True) for _ in range(options.layers)
-        )
+        self.blocks = nn.ModuleList(Block(options.dim, options.heads, norm_first=True) for _ in range(options.layers))
         self.norm = nn.LayerNorm(options.dim)
         self.head = nn.Linear(options.dim, options.classes)
         self.apply(initialise)
@@ -114,9 +112,7 @@ class Vit(nn.Module):
         """
         if images.shape[-2:] != (self.image, self.image):
             size = "x".join(map(str, images.shape[-2:]))
-            raise ValueError(
-                f"images of {size} do not fit model.image {self.image}: resize them, or change it"
-            )
+            raise ValueError(f"images of {size} do not fit model.image {self.image}: resize them, or change it")
         x = self.patches(images).flatten(2).transpose(1, 2)
         x = torch.cat([self.class_token.expand(x.shape[0], -1, -1), x], dim=1) + self.positions
         for block in self.blocks:
@@ -137,12 +133,8 @@ class Encoder(nn.Module):
         self.tokens = nn.Embedding(options.vocabulary, options.dim)
         self.positions = nn.Embedding(options.context, options.dim)
         self.embedding_norm = nn.LayerNorm(options.dim)
-        self.blocks = nn.ModuleList(
-            Block(options.dim, options.heads, norm_first=False) for _ in range(options.layers)
-        )
-        self.transform = nn.Sequential(
-            nn.Linear(options.dim, options.dim), nn.GELU(), nn.LayerNorm(options.dim)
-        )
+        self.blocks = nn.ModuleList(Block(options.dim, options.heads, norm_first=False) for _ in range(options.layers))
+        self.transform = nn.Sequential(nn.Linear(options.dim, options.dim), nn.GELU(), nn.LayerNorm(options.dim))
         self.bias = nn.Parameter(torch.zeros(options.vocabulary))
         self.apply(initialise)
 

@@ -21,9 +21,7 @@ class LoraLinear(nn.Module):
         self.base = base
         self.scale = alpha / rank
         weight = base.weight
-        self.down = nn.Parameter(
-            torch.empty(rank, base.in_features, dtype=weight.dtype, device=weight.device)
-        )
+        self.down = nn.Parameter(torch.empty(rank, base.in_features, dtype=weight.dtype, device=weight.device))
         self.up = nn.Parameter(torch.zeros(base.out_features, rank, dtype=weight.dtype, device=weight.device))
         # the initialisation that nn.Linear gives its own weights
         nn.init.kaiming_uniform_(self.down, a=math.sqrt(5))

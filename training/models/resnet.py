@@ -83,9 +83,7 @@ class Resnet(nn.Module):
         super().__init__()
         block = BasicBlock if options.depth == 18 else Bottleneck
         self.stem = nn.Sequential(
-            convolution(
-                options.channels, 64, 3 if options.small_images else 7, 1 if options.small_images else 2
-            ),
+            convolution(options.channels, 64, 3 if options.small_images else 7, 1 if options.small_images else 2),
             nn.BatchNorm2d(64),
             nn.ReLU(inplace=True),
             nn.Identity() if options.small_images else nn.MaxPool2d(3, 2, padding=1),

@@ -72,9 +72,7 @@ def _own_findings(cable: Cable, by_name: dict[str, Node]) -> list[Finding]:
             fix = f"Did you mean {guess}?" if guess else f"Known: {named(sorted(by_name)) or 'none'}."
             findings.append(error("cable-unknown-host", place, message, fix))
         elif node.ports is not None and not 1 <= port <= node.ports:
-            message = (
-                f"{name} ({node.model}) has {counted(node.ports, 'Thunderbolt port')}, and no port {port}."
-            )
+            message = f"{name} ({node.model}) has {counted(node.ports, 'Thunderbolt port')}, and no port {port}."
             fix = f"Count its ports from 1 to {node.ports}."
             findings.append(error("port-lacking", place, message, fix))
         elif not 1 <= port <= MAX_PORT:

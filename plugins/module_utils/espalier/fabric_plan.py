@@ -91,9 +91,7 @@ class FabricPlan:
         return plain
 
 
-def plan_fabric(
-    nodes: Sequence[Node], cables: Sequence[Cable], settings: Settings | None = None
-) -> FabricPlan:
+def plan_fabric(nodes: Sequence[Node], cables: Sequence[Cable], settings: Settings | None = None) -> FabricPlan:
     """Plan a fabric.
 
     Args:
@@ -169,9 +167,7 @@ def _joint_findings(nodes: Sequence[Node], cables: Sequence[Cable]) -> list[Find
     if len(groups) > 1:
         listed = "; ".join(named(sorted(group)) for group in groups)
         message = f"the cables make {len(groups)} parts that do not reach each other: {listed}."
-        findings.append(
-            error("fabric-parts", "thunderbolt_cables", message, "Declare the cable that joins them.")
-        )
+        findings.append(error("fabric-parts", "thunderbolt_cables", message, "Declare the cable that joins them."))
     return findings
 
 
@@ -206,8 +202,7 @@ def _plan_ways(
     ranked = [number for number, node in enumerate(nodes) if node.trains]
     ranked_hops = [[hops[row][column] for column in ranked] for row in ranked]
     ranked_neighbours = [
-        sum(1 << column for column, other in enumerate(ranked) if neighbours[row] >> other & 1)
-        for row in ranked
+        sum(1 << column for column, other in enumerate(ranked) if neighbours[row] >> other & 1) for row in ranked
     ]
     order = rank_order(ranked_neighbours, ranked_hops)
     ring_hops = total_hops(order, ranked_hops)

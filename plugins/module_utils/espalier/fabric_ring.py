@@ -133,8 +133,7 @@ def _exact_fewest_hops(cost: Sequence[Sequence[int]]) -> list[int]:
     while visited != everything:
         here = order[-1]
         _, following = min(
-            (cost[here][node] + best[visited | 1 << node, node], node)
-            for node in members(everything & ~visited)
+            (cost[here][node] + best[visited | 1 << node, node], node) for node in members(everything & ~visited)
         )
         order.append(following)
         visited |= 1 << following
@@ -144,9 +143,7 @@ def _exact_fewest_hops(cost: Sequence[Sequence[int]]) -> list[int]:
 def _near_fewest_hops(neighbours: Sequence[int], cost: Sequence[Sequence[int]]) -> list[int]:
     """The better of a walk along the cables (best in a tree) and of going to the nearest, improved."""
     orders = [_depth_first(neighbours, cost), _nearest_first(cost)]
-    return min(
-        (_improved(order, cost) for order in orders), key=lambda order: (_closed_cost(order, cost), order)
-    )
+    return min((_improved(order, cost) for order in orders), key=lambda order: (_closed_cost(order, cost), order))
 
 
 def _depth_first(neighbours: Sequence[int], cost: Sequence[Sequence[int]]) -> list[int]:

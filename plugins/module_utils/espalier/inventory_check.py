@@ -141,9 +141,7 @@ def _shared(
         elif own[name] != value:
             message = f"{holder} and {host} have different values, and there is one fabric."
             fix = "Set it once, in group_vars/all.yml beside the inventory."
-            return value, [
-                error("variable-differs", f"variable {name}", message, fix, host=host, variable=name)
-            ]
+            return value, [error("variable-differs", f"variable {name}", message, fix, host=host, variable=name)]
     return value, []
 
 

@@ -23,9 +23,7 @@ def membership_findings(groups: Mapping[str, Sequence[str]]) -> list[Finding]:
     macs, heads, rack = (groups.get(name, ()) for name in ("macs", "heads", "rack"))
     if not macs and not heads and not rack:
         message = "the inventory has no nodes: no host is in one of the groups macs, heads and rack."
-        fix = (
-            "Copy inventory/example and list your Macs in the group macs, or name another inventory with -i."
-        )
+        fix = "Copy inventory/example and list your Macs in the group macs, or name another inventory with -i."
         return [error("no-nodes", "inventory", message, fix)]
     findings = []
     if not macs:
@@ -33,9 +31,7 @@ def membership_findings(groups: Mapping[str, Sequence[str]]) -> list[Finding]:
         findings.append(warning("no-macs", "inventory", message, "List your Macs in it."))
     if len(heads) > 1:
         message = f"the group heads has {len(heads)} hosts: {named(heads[:5])}."
-        findings.append(
-            error("head-many", "inventory", message, "Keep one; the others may be in rack alone.")
-        )
+        findings.append(error("head-many", "inventory", message, "Keep one; the others may be in rack alone."))
     for name in sorted(set(macs) & set(heads)):
         message = "it is in both groups macs and heads."
         findings.append(error("host-twofold", f"host {name}", message, "Take it out of one of them."))
@@ -80,9 +76,7 @@ def address_findings(hosts: Sequence[str], variables: Mapping[str, Mapping[str, 
         if other != name:
             message = f"it has the same address as {other}: {address}."
             fix = f"Correct ansible_host of {name} or {other}; a Mac prints its own: ipconfig getifaddr en0."
-            findings.append(
-                error("address-taken", f"host {name}", message, fix, host=name, variable="ansible_host")
-            )
+            findings.append(error("address-taken", f"host {name}", message, fix, host=name, variable="ansible_host"))
     return findings
 
 
@@ -113,7 +107,5 @@ def model_findings(
             guess = nearest(model, models)
             message = f"the model {shown(model)} is not known, so its Thunderbolt ports are not checked."
             fix = f"Did you mean {guess}?" if guess else "Add it to files/mac_models.yml."
-            findings.append(
-                warning("model-unknown", place, message, fix, host=name, variable="espalier_model")
-            )
+            findings.append(warning("model-unknown", place, message, fix, host=name, variable="espalier_model"))
     return findings

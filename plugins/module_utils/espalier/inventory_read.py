@@ -81,9 +81,7 @@ def _value_findings(place: str, entry: Mapping[str, Any]) -> list[Finding]:
     for key in ("a", "b"):
         if not isinstance(entry[key], str) or not entry[key]:
             message = f"{key}: {shown(entry[key])} is not the name of a host."
-            findings.append(
-                error("cable-host-type", place, message, "Write the host's name in the inventory.")
-            )
+            findings.append(error("cable-host-type", place, message, "Write the host's name in the inventory."))
     for key in ("a_port", "b_port"):
         if whole_number(entry[key]) is None:
             message = f"{key}: {shown(entry[key])} is not the number of a port."

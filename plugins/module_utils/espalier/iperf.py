@@ -39,12 +39,7 @@ def parse_iperf(text: str) -> dict[str, Any]:
     end = end if isinstance(end, dict) else {}
     received = end.get(_RECEIVED) or end.get(_UDP)
     rate = received.get("bits_per_second") if isinstance(received, dict) else None
-    if (
-        not isinstance(received, dict)
-        or not isinstance(rate, (int, float))
-        or not math.isfinite(rate)
-        or rate <= 0
-    ):
+    if not isinstance(received, dict) or not isinstance(rate, (int, float)) or not math.isfinite(rate) or rate <= 0:
         return {**empty, "error": "iperf3 ended without a measured rate: nothing arrived"}
     sent = end.get("sum_sent")
     retransmits = sent.get("retransmits") if isinstance(sent, dict) else None

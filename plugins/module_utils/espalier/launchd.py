@@ -16,9 +16,7 @@ from typing import Any
 NOT_LOADED = (3, 113)  # no such process; could not find service
 BUSY = (5, 36, 37)  # 5: also while an old job of that label is going away; 36, 37: already in progress
 
-_MESSAGE = re.compile(
-    r"(?P<what>[A-Z][A-Za-z -]+? failed|Could not [a-z ]+\"[^\"]*\"): (?P<number>\d+): (?P<text>.+)"
-)
+_MESSAGE = re.compile(r"(?P<what>[A-Z][A-Za-z -]+? failed|Could not [a-z ]+\"[^\"]*\"): (?P<number>\d+): (?P<text>.+)")
 _HEAD = re.compile(r"^(?P<name>\S.*?) = \{$")
 _DISABLED = re.compile(r'^\s*"(?P<label>[^"]+)" => (?P<value>disabled|enabled|true|false)\s*$')
 _LIMIT = re.compile(r"^\s*(?P<name>[a-z]+)\s+(?P<soft>\d+|unlimited)\s+(?P<hard>\d+|unlimited)\s*$")
@@ -130,21 +128,13 @@ def parse_disabled(text: str) -> dict[str, bool]:
 def parse_limits(text: str) -> dict[str, tuple[int | None, int | None]]:
     """Read `launchctl limit`: soft and hard limit by name, None for unlimited."""
     found = (_LIMIT.match(line) for line in text.splitlines())
-    return {
-        match.group("name"): (_limit(match.group("soft")), _limit(match.group("hard")))
-        for match in found
-        if match
-    }
+    return {match.group("name"): (_limit(match.group("soft")), _limit(match.group("hard"))) for match in found if match}
 
 
 def parse_list(text: str) -> dict[str, tuple[int | None, int]]:
     """Read `launchctl list`: process number (None while none runs) and last status by label."""
     found = (_LISTED.match(line) for line in text.splitlines())
-    return {
-        match.group("label"): (_number(match.group("pid")), int(match.group("status")))
-        for match in found
-        if match
-    }
+    return {match.group("label"): (_number(match.group("pid")), int(match.group("status"))) for match in found if match}
 
 
 def parse_lint(text: str) -> list[str]:
@@ -164,9 +154,7 @@ def differences(job: Job, path: str, definition: Mapping[str, Any]) -> list[str]
         ("stderr path", definition.get("StandardErrorPath"), job.stderr_path),
     )
     return [
-        f"its {name} is {_shown(have)} where {_shown(want)} is wanted"
-        for name, want, have in wanted
-        if want != have
+        f"its {name} is {_shown(have)} where {_shown(want)} is wanted" for name, want, have in wanted if want != have
     ]
 
 
@@ -179,13 +167,9 @@ def definition_problems(label: str, definition: Mapping[str, Any]) -> list[str]:
     if arguments is None and "Program" not in definition:
         found.append("definition: Program or ProgramArguments is missing; say what the job runs")
     if arguments is not None and (
-        not isinstance(arguments, list)
-        or not arguments
-        or not all(isinstance(word, str) for word in arguments)
+        not isinstance(arguments, list) or not arguments or not all(isinstance(word, str) for word in arguments)
     ):
-        found.append(
-            f"definition: ProgramArguments is {arguments!r}; write a list of strings, numbers in quotes"
-        )
+        found.append(f"definition: ProgramArguments is {arguments!r}; write a list of strings, numbers in quotes")
     return found + _none_values("definition", definition)
 
 
@@ -201,9 +185,7 @@ def _none_values(place: str, value: object) -> list[str]:
             found += _none_values(f"{place}.{key}", inner)
         return found
     if isinstance(value, list):
-        return [
-            line for number, inner in enumerate(value) for line in _none_values(f"{place}[{number}]", inner)
-        ]
+        return [line for number, inner in enumerate(value) for line in _none_values(f"{place}[{number}]", inner)]
     return []
 
 

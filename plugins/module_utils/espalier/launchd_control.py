@@ -230,9 +230,7 @@ class LaunchdJob:
             )
         wrong = differences(job, str(self.path), definition)
         if wrong:
-            raise LaunchdError(
-                f"{self.target} is loaded, but not from the new property list: {'; '.join(wrong)}."
-            )
+            raise LaunchdError(f"{self.target} is loaded, but not from the new property list: {'; '.join(wrong)}.")
 
     def restart(self) -> None:
         """Stop the job's process and start it again. The property list is not read again by that."""

@@ -39,9 +39,7 @@ def parse_models(data: Mapping[str, Any]) -> dict[str, MacModel]:
     for identifier, entry in data["models"].items():
         place = f"files/mac_models.yml, {identifier}"
         if set(entry) != {"name", "chip", "ports", "thunderbolt", "source"}:
-            raise ValueError(
-                f"{place}: write name, chip, ports, thunderbolt and source, not {sorted(entry)}."
-            )
+            raise ValueError(f"{place}: write name, chip, ports, thunderbolt and source, not {sorted(entry)}.")
         if entry["source"] not in sources:
             raise ValueError(f"{place}: source {entry['source']} is not one of {sorted(sources)}.")
         if not (1 <= entry["ports"] <= 8 and 3 <= entry["thunderbolt"] <= 5):

@@ -116,14 +116,10 @@ def _system(machine: Machine) -> list[Finding]:
         return _finding(machine, "system-group", message, "Macs belong in macs, Linux machines in heads.")
     if machine.is_mac and numbers(machine.version) < OLDEST_MACOS:
         message = f"macOS {machine.version} is older than {OLDEST_MACOS[0]}."
-        return _finding(
-            machine, "system-old", message, "Update it in System Settings, General, Software Update."
-        )
+        return _finding(machine, "system-old", message, "Update it in System Settings, General, Software Update.")
     if not machine.is_mac and machine.distribution not in LINUX_DISTRIBUTIONS:
         message = f"{machine.distribution} is not one of {' and '.join(LINUX_DISTRIBUTIONS)}."
-        return _finding(
-            machine, "system-unknown", message, "Take it out of the group rack, or use one of these."
-        )
+        return _finding(machine, "system-unknown", message, "Take it out of the group rack, or use one of these.")
     return []
 
 
@@ -143,9 +139,7 @@ def _clock(machine: Machine, most_skew_s: float) -> list[Finding]:
         f"its clock is {abs(machine.skew.skew_s):.1f} s {ahead} this machine's; "
         f"espalier_max_clock_skew_s is {most_skew_s:g}."
     )
-    command = (
-        "sudo sntp -sS time.apple.com" if machine.system == "Darwin" else "sudo timedatectl set-ntp true"
-    )
+    command = "sudo sntp -sS time.apple.com" if machine.system == "Darwin" else "sudo timedatectl set-ntp true"
     fix = f"Set it on {machine.name}: {command}. If all machines are off alike, this one's clock is wrong."
     return _finding(machine, "clock-skew", message, fix)
 
@@ -157,7 +151,5 @@ def _network(machine: Machine, fabric_range: str) -> list[Finding]:
         return []
     if not overlaps:
         return []
-    message = (
-        f"its address {machine.address} on the management network is in the fabric's range {fabric_range}."
-    )
+    message = f"its address {machine.address} on the management network is in the fabric's range {fabric_range}."
     return _finding(machine, "network-overlap", message, "Choose another private /16 as thunderbolt_range.")

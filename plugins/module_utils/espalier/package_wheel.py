@@ -28,9 +28,7 @@ def sources(project: Path) -> list[Path]:
     """The files that the wheel is made from, sorted; caches are none of them."""
     files = [project / name for name in _FILES if (project / name).is_file()]
     package = (path for path in (project / _PACKAGE).rglob("*") if path.is_file())
-    return files + sorted(
-        path for path in package if "__pycache__" not in path.parts and path.suffix != ".pyc"
-    )
+    return files + sorted(path for path in package if "__pycache__" not in path.parts and path.suffix != ".pyc")
 
 
 def content_hash(project: Path) -> str:
@@ -87,9 +85,7 @@ def build(project: Path, dest: Path) -> Wheel:
         files = sorted(out.glob("*.whl")) if out.is_dir() else []
         if done.returncode != 0 or len(files) != 1:
             tail = "\n".join((done.stderr or done.stdout).splitlines()[-12:])
-            raise BuildError(
-                f"the wheel of {project} could not be built (pip wheel, status {done.returncode}): {tail}"
-            )
+            raise BuildError(f"the wheel of {project} could not be built (pip wheel, status {done.returncode}): {tail}")
         for old in dest.glob("*.whl"):
             old.unlink()
         files[0].replace(dest / files[0].name)

@@ -28,9 +28,7 @@ def rack_content(
             }
             for name in groups["rack"]
         ],
-        "cables": [
-            {key: cable[key] for key in ("a", "a_port", "b", "b_port")} for cable in plan.get("cables", [])
-        ],
+        "cables": [{key: cable[key] for key in ("a", "a_port", "b", "b_port")} for cable in plan.get("cables", [])],
     }
 
 
@@ -65,9 +63,7 @@ def environment_content(
     content["ansible"] = ansible_version
     content["systems"] = {
         name: " ".join(
-            str(facts[key])
-            for key in ("distribution", "distribution_version", "architecture")
-            if facts.get(key)
+            str(facts[key]) for key in ("distribution", "distribution_version", "architecture") if facts.get(key)
         )
         for name in groups["macs"]
         if (facts := hostvars[name].get("ansible_facts") or {}).get("distribution")

@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-_PIN = re.compile(
-    r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;]+)(?P<hashes>(\s+--hash=sha256:[0-9a-f]{64})+)$"
-)
+_PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;]+)(?P<hashes>(\s+--hash=sha256:[0-9a-f]{64})+)$")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 MACHINES = ("x86_64", "aarch64", "arm64")
@@ -67,8 +65,7 @@ def parse_lock(text: str, where: str) -> dict[str, Pin]:
 def render_lock(pins: Mapping[str, Pin], platforms: Sequence[str], python_version: str) -> str:
     """The text of a lock, sorted by name, so that two locks of the same wheels are the same file."""
     lines = [
-        f"# Wheels for {', '.join(platforms)}, Python {python_version}: only files with these hashes "
-        "are installed.",
+        f"# Wheels for {', '.join(platforms)}, Python {python_version}: only files with these hashes are installed.",
         "# Written by the role training or by tools/wheel_lock.py; the versions follow constraints.txt.",
     ]
     for name in sorted(pins):
@@ -171,9 +168,7 @@ def lock_problems(
             problems.append(f"{name} {pins[name].version} is in it, {requirement} is needed")
     for pinned, pin in sorted(pins.items()):
         if pinned in constraints and not fits(pin.version, constraints[pinned]):
-            problems.append(
-                f"{pinned} {pin.version} is in it, the constraints file says {constraints[pinned]}"
-            )
+            problems.append(f"{pinned} {pin.version} is in it, the constraints file says {constraints[pinned]}")
     return problems
 
 
@@ -193,9 +188,7 @@ def lock_name(platforms: Sequence[str], python_version: str) -> str:
         LockError: no platform is given, or the Python version is not `major.minor`.
     """
     if not platforms:
-        raise LockError(
-            "training_platforms is empty: give at least one wheel platform, such as macosx_14_0_arm64."
-        )
+        raise LockError("training_platforms is empty: give at least one wheel platform, such as macosx_14_0_arm64.")
     if not re.fullmatch(r"3\.\d+", python_version):
         raise LockError(f"the Python version {python_version!r} is not of the form 3.12.")
     return f"{platforms[0]}-cp{python_version.replace('.', '')}"

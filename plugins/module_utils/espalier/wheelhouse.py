@@ -142,8 +142,7 @@ def pip_download(arguments: Sequence[str], target: Target, folder: Path) -> None
         lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("WARNING")]
         tail = "\n".join(lines[-8:]) or f"pip ended with status {done.returncode}"
         raise LockError(
-            f"pip could not fetch wheels for {', '.join(target.platforms)}, Python "
-            f"{target.python_version}: {tail}"
+            f"pip could not fetch wheels for {', '.join(target.platforms)}, Python {target.python_version}: {tail}"
         )
 
 
@@ -251,9 +250,7 @@ def fetch(pins: Mapping[str, Pin], target: Target, wheelhouse: Path) -> dict[str
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=wheelhouse.parent) as name:
             folder = Path(name)
             requirements = folder / "requirements.txt"
-            requirements.write_text(
-                render_lock(missing, target.platforms, target.python_version), encoding="utf-8"
-            )
+            requirements.write_text(render_lock(missing, target.platforms, target.python_version), encoding="utf-8")
             pip_download(["--require-hashes", "--requirement", str(requirements)], target, folder)
             came, _ = inspect(folder, missing)
             for wheel in came.values():
@@ -305,9 +302,7 @@ def current_lock(
             hash for a version that the old one knows.
     """
     constraints = parse_constraints(constraints_text)
-    wanted = applicable(
-        requirements, marker_environment(target.platforms[0], target.python_version), "pyproject.toml"
-    )
+    wanted = applicable(requirements, marker_environment(target.platforms[0], target.python_version), "pyproject.toml")
     old = load_lock(path)
     if old is not None:
         problems = lock_problems(old, wanted, constraints)

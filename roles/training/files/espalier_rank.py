@@ -149,19 +149,14 @@ def supervise(command: list[str], run_dir: Path, descriptor: int, lease_s: float
             pass_fds=(descriptor,),
         )
     except OSError as error:
-        write_json(
-            run_dir / "exit.json", {"status": 127, "reason": f"{command[0]} could not be started: {error}"}
-        )
+        write_json(run_dir / "exit.json", {"status": 127, "reason": f"{command[0]} could not be started: {error}"})
         return
     reason = ""
     try:
         write_holder(descriptor, {"run": run_dir.name, "supervisor": os.getpid(), "group": process.pid})
         while process.poll() is None:
             if lease_s > 0 and lease_age_s(run_dir / "lease") > lease_s:
-                reason = (
-                    f"nobody has watched this rank for {lease_s:.0f} s: "
-                    "the controller was interrupted or is gone"
-                )
+                reason = f"nobody has watched this rank for {lease_s:.0f} s: the controller was interrupted or is gone"
                 break
             time.sleep(POLL_S)
     except ToldError:

@@ -83,9 +83,7 @@ def test_llama_sees_the_order_of_tokens() -> None:
     assert not torch.allclose(last, model(torch.tensor([[2, 1, 3, 9]]))[:, -1], atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "model", [Llama(SMALL_LLAMA), Encoder(EncoderOptions(layers=1, heads=2, dim=8, context=16))]
-)
+@pytest.mark.parametrize("model", [Llama(SMALL_LLAMA), Encoder(EncoderOptions(layers=1, heads=2, dim=8, context=16))])
 def test_a_window_beyond_the_context_is_refused(model: torch.nn.Module) -> None:
     with pytest.raises(ValueError, match=r"17 tokens does not fit model.context 16"):
         model(torch.zeros(1, 17, dtype=torch.int64))
@@ -109,9 +107,7 @@ def test_an_adapted_model_begins_as_its_base_and_trains_only_the_adapters() -> N
 
 def test_merged_adapters_compute_the_same_in_a_plain_model() -> None:
     torch.manual_seed(0)
-    model = Llama(
-        LlamaOptions(layers=2, heads=4, key_value_heads=2, dim=32, hidden=48, context=16, lora_rank=4)
-    )
+    model = Llama(LlamaOptions(layers=2, heads=4, key_value_heads=2, dim=32, hidden=48, context=16, lora_rank=4))
     for module in model.modules():
         if isinstance(module, LoraLinear):
             torch.nn.init.normal_(module.up)
