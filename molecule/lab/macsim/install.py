@@ -33,8 +33,8 @@ def main() -> int:
                 f"{arguments.model}; make them equal"
             )
         changed = files.install(paths, arguments.node_config)
-        changed += accounts.install(paths)
         changed += commands.install(paths)
+        changed += accounts.install(paths)
         changed += python.install(paths)
         changed += services.install(paths, start=not arguments.no_start)
     except (OSError, ValueError) as error:

@@ -73,3 +73,6 @@ def own_homebrew(paths: Paths, uid: int, gid: int) -> None:
     ):
         folder.mkdir(parents=True, exist_ok=True)
         shutil.chown(folder, uid, gid)
+    # brew itself too: whoever runs it looks at its owner, since brew refuses everyone else.
+    if (paths.homebrew / "bin" / "brew").exists():
+        shutil.chown(paths.homebrew / "bin" / "brew", uid, gid)
