@@ -93,6 +93,12 @@ def test_a_job_of_an_older_property_list_is_told_apart() -> None:
     assert "--new is wanted" in line
 
 
+def test_empty_arguments_and_line_breaks_do_not_look_like_another_job() -> None:
+    shown = "system/a.b = {\n\tpath = /p\n\targuments = {\n\t\t/bin/sh\n\t\t-c\n\t\tone\n\t\ttwo\n\t}\n}\n"
+    job = launchd.parse_print(shown)
+    assert launchd.differences(job, "/p", {"ProgramArguments": ["/bin/sh", "-c", "one\ntwo", ""]}) == []
+
+
 @pytest.mark.parametrize(
     ("definition", "words"),
     [
@@ -125,8 +131,11 @@ class TestRecorded:
 
     @pytest.mark.parametrize(
         "path",
-        [*recorded("launchctl-bootout"), *recorded("launchctl-bootstrap"), *recorded("launchctl-kickstart")]
-        + [*recorded("launchctl-kill"), *recorded("launchctl-load")],
+        [
+            path
+            for verb in ("bootout", "bootstrap", "kickstart", "kill", "load")
+            for path in recorded(f"launchctl-{verb}")
+        ],
         ids=lambda path: path.stem,
     )
     def test_refusals(self, path: Path) -> None:

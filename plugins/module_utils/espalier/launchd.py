@@ -145,17 +145,15 @@ def parse_lint(text: str) -> list[str]:
 
 def differences(job: Job, path: str, definition: Mapping[str, Any]) -> list[str]:
     """What shows that the loaded job is not the one of this property list, a sentence each."""
-    wanted_arguments = tuple(definition.get("ProgramArguments", ()))
+    arguments = _words(definition.get("ProgramArguments", ()))
     wanted: Sequence[tuple[str, object, object]] = (
         ("path", path, job.path),
-        ("arguments", wanted_arguments, job.arguments or wanted_arguments),
+        ("arguments", arguments, _words(job.arguments) or arguments),
         ("program", definition.get("Program", job.program), job.program),
         ("stdout path", definition.get("StandardOutPath"), job.stdout_path),
         ("stderr path", definition.get("StandardErrorPath"), job.stderr_path),
     )
-    return [
-        f"its {name} is {_shown(have)} where {_shown(want)} is wanted" for name, want, have in wanted if want != have
-    ]
+    return [f"its {name} is {have} where {want} is wanted" for name, want, have in wanted if want != have]
 
 
 def definition_problems(label: str, definition: Mapping[str, Any]) -> list[str]:
@@ -198,5 +196,6 @@ def _limit(text: str) -> int | None:
     return None if text == "unlimited" else int(text)
 
 
-def _shown(value: object) -> str:
-    return " ".join(value) if isinstance(value, tuple) else str(value)
+def _words(arguments: Sequence[str]) -> str:
+    """Arguments as one line: launchctl shows neither an empty one nor where one with line breaks ends."""
+    return " ".join(" ".join(arguments).split())
