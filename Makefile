@@ -25,7 +25,7 @@ demo-local: ## two ranks on this machine, no rack, no root: build/demo-local/rep
 demo-down: ## remove the rack of the demo; the report and the cached image stay
 	@python=$$(tools/bootstrap.sh python) && exec "$$python" molecule/lab/rack.py down --name "$(ESPALIER_LAB)"
 
-test: lint unit molecule ## all that continuous integration runs: linters, unit tests, molecule scenarios
+test: lint unit demo-local molecule ## all that continuous integration runs: linters, unit tests, demo-local, molecule scenarios
 
 setup: ## install what the rack and the tests need (Debian packages, .venv)
 	@tools/bootstrap.sh rack
