@@ -247,7 +247,7 @@ def rack_demo(output: Path) -> None:
         complete = True
     finally:
         steps.write(complete)
-    _finish(output, ["make demo-down      removes the rack", "make lab-ssh HOST=mac1  logs in to a node"])
+    _finish(output, ["make demo-down           removes the rack", "make lab-ssh HOST=mac1   logs in to a node"])
 
 
 def local_demo(output: Path) -> None:
