@@ -1,10 +1,11 @@
 """How a tensor's bytes reach gloo, which reads and writes host memory alone.
 
-Three ways, chosen by where the tensor lives:
+Four ways, chosen by where the tensor lives:
 
 - direct: the tensor is in host memory already;
 - alias: Apple silicon's unified memory lets the host see the GPU's own bytes (torch 2.13 and later), so
   nothing is copied, but the GPU must have finished writing them, which an event tells;
+- streamed: CUDA copies the bytes to the host and back on a stream of its own (`cuda_copies`);
 - staged: the bytes are copied to the host on the calling thread, and back on the thread that waits.
 
 Two threads that issue MPS operations crash the process (pytorch issue 197805), so nothing in this file
@@ -34,6 +35,7 @@ class Way(Enum):
 
     DIRECT = "direct"
     ALIAS = "alias"
+    STREAMED = "streamed"
     STAGED = "staged"
 
 
@@ -128,7 +130,7 @@ def _default_way(tensor: torch.Tensor) -> Way:
         return Way.DIRECT
     if tensor.device.type == "mps" and has_host_alias() and tensor.is_contiguous():
         return Way.ALIAS
-    return Way.STAGED
+    return Way.STREAMED if tensor.device.type == "cuda" else Way.STAGED
 
 
 def _mps_view(tensor: torch.Tensor) -> torch.Tensor:

@@ -35,11 +35,12 @@ from torch._C._distributed_c10d import (
     Work,
 )
 
+from training.distributed.cuda_copies import CudaCopies
 from training.distributed.diagnosis import diagnose
 from training.distributed.fabric_view import FabricView
-from training.distributed.host_memory import DEFAULT, HostMemory, Way, wait_for
+from training.distributed.host_memory import DEFAULT, HostMemory, ReadyEvent, Way, wait_for
 from training.distributed.roll_call import RollCall
-from training.distributed.work import AliasWork, DirectWork, StagedWork
+from training.distributed.work import DirectWork, LaunchedWork, StagedWork
 
 BACKEND = "unified"
 DEVICES = ("cpu", "mps", "cuda")
@@ -404,6 +405,8 @@ class UnifiedProcessGroup(dist.ProcessGroup):
         result = list(writes)
         if Way.STAGED in ways:
             return self._staged(launch, reads, writes, explain, after)
+        if Way.STREAMED in ways:
+            return self._streamed(launch, reads, writes, explain, after)
         if Way.ALIAS in ways:
             return self._aliased(launch, explain, result, after)
         finish = None if after is None else lambda: after(_same)
@@ -437,6 +440,31 @@ class UnifiedProcessGroup(dist.ProcessGroup):
 
         return StagedWork(self._in_order(lambda: launch(host)), explain, list(writes), copy_back)
 
+    def _streamed(
+        self,
+        launch: Callable[[Host], list[Any]],
+        reads: Sequence[Tensor],
+        writes: Sequence[Tensor],
+        explain: Callable[[BaseException], BaseException],
+        after: Callable[[Host], None] | None,
+    ) -> Work:
+        on_device = {id(tensor): tensor for tensor in (*reads, *writes) if tensor.device.type == "cuda"}
+        buffers = {key: self._memory.stage(tensor, copy=False) for key, tensor in on_device.items()}
+        copies = CudaCopies(next(iter(on_device.values())).device)
+        event = copies.to_host(list(on_device.values()), buffers, {id(tensor) for tensor in reads})
+
+        def host(tensor: Tensor) -> Tensor:
+            return buffers.get(id(tensor), tensor)
+
+        def copy_back() -> None:
+            if after is not None:
+                after(host)
+            copies.to_device([tensor for tensor in writes if id(tensor) in buffers], buffers)
+            for buffer in buffers.values():
+                self._memory.unstage(buffer)
+
+        return self._when_ready(event, lambda: launch(host), explain, list(writes), copy_back)
+
     def _aliased(
         self,
         launch: Callable[[Host], list[Any]],
@@ -444,20 +472,30 @@ class UnifiedProcessGroup(dist.ProcessGroup):
         result: list[Tensor],
         after: Callable[[Host], None] | None,
     ) -> Work:
-        event = self._memory.record()
+        finish = None if after is None else lambda: after(self._host_view)
+        return self._when_ready(self._memory.record(), lambda: launch(self._host_view), explain, result, finish)
+
+    def _when_ready(
+        self,
+        event: ReadyEvent,
+        launch: Callable[[], list[Any]],
+        explain: Callable[[BaseException], BaseException],
+        result: list[Tensor],
+        finish: Callable[[], None] | None,
+    ) -> Work:
+        """Starts gloo on the launcher thread once the device has passed the event."""
 
         def start() -> list[Any]:
             try:
                 wait_for(event)
-                return launch(self._host_view)
+                return launch()
             finally:
                 with self._lock:
                     self._queued -= 1
 
         with self._lock:
             self._queued += 1
-        finish = None if after is None else lambda: after(self._host_view)
-        return AliasWork(self._executor().submit(start), explain, result, finish)
+        return LaunchedWork(self._executor().submit(start), explain, result, finish)
 
     def _host_view(self, tensor: Tensor) -> Tensor:
         return tensor if self._memory.way(tensor) is Way.DIRECT else self._memory.view(tensor)

@@ -1,4 +1,4 @@
-"""Handles of collectives in flight, for the three ways in which bytes reach gloo (see `host_memory`)."""
+"""Handles of collectives in flight, for the ways in which bytes reach gloo (see `host_memory`)."""
 
 from __future__ import annotations
 
@@ -118,7 +118,10 @@ class _UnifiedWork(Work):
     _source_rank = source_rank
 
     def _settle(self, promise: _Promise, works: Sequence[Any]) -> None:
-        """Settles `promise` from gloo's own thread when the last of `works` is done; touches no device."""
+        """Settles `promise` from gloo's own thread when the last of `works` is done.
+
+        `finish` runs there too, so it must not use MPS.
+        """
         left = len(works)
         lock = threading.Lock()
 
@@ -207,8 +210,8 @@ class StagedWork(_UnifiedWork):
         return promise.future
 
 
-class AliasWork(_UnifiedWork):
-    """Device tensors whose bytes the host sees: started by the group's launcher thread, nothing to copy."""
+class LaunchedWork(_UnifiedWork):
+    """Aliased and streamed tensors: started by the group's launcher thread once the device is ready."""
 
     def __init__(
         self,
